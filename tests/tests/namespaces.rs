@@ -249,7 +249,7 @@ async fn s1_rights_in_some_namespaces_suffice_for_a_member_that_takes_these() {
     assert_eq!(layout(&federation, "default"), [Some(4); 3]);
     let condition = federation.member_condition("c", "Synced").await;
     assert!(condition.starts_with("True"), "{condition}");
-    // What somebody changes in one of them is repaired: both are watched.
+    // Drift in each of them is repaired: both are watched.
     for namespace in ["shop", "default"] {
         let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/web");
         let deleted = federation.on_member("c", "DELETE", &path, &Value::Null);
@@ -302,7 +302,7 @@ async fn s1_a_namespace_that_is_taken_off_is_watched_until_it_is_empty_also_afte
     wait_for_layout(&federation, "default", &[Some(6), Some(6), Some(0)]).await;
     watcher.assert_never_below(12);
     minutes(1).await;
-    // Nothing is read in it any more.
+    // The controller no longer reads it.
     federation
         .on_member("c", "DELETE", &role("default"), &Value::Null)
         .await

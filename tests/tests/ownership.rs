@@ -1,4 +1,4 @@
-//! Whose a local ReplicaSet is, at the moment of each write: others may take it over while the view of the controller is old.
+//! The owner of a local ReplicaSet at each write: another controller may adopt it while the view of fedrs is old.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
 
-/// A Deployment of the member a takes over the local ReplicaSet there.
+/// A Deployment of the member a adopts the local ReplicaSet there.
 async fn take_over(federation: &SimFederation) {
     let set = federation.local_set("a", "web").unwrap();
     let deployment = json!({

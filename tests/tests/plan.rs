@@ -1,4 +1,4 @@
-//! A plan says what the controller then does.
+//! `fedrs plan` predicts what the controller does.
 //!
 //! `FEDRS_SEEDS=500` runs more seeds than by default, `FEDRS_SEED=17` only that one.
 
@@ -38,7 +38,7 @@ fn seeds() -> RangeInclusive<u64> {
     }
 }
 
-/// What a user may plan, and then do.
+/// A change that a user may plan, and then make.
 #[derive(Clone, Debug, Default)]
 struct Change {
     what_if: WhatIf,
@@ -55,7 +55,7 @@ impl Change {
 
     fn random(random: &mut StdRng, members: &[String]) -> Self {
         let mut change = Self::default();
-        // A loss takes its time: what a user changes besides has happened by then, and not all at once as in a plan.
+        // A loss takes time: other changes by the user happen before it, and not at once as in a plan.
         let loses = random.random_bool(0.4);
         let mut shuffled = members.to_vec();
         // The last one stays as it is: without any other member nothing moves.
@@ -77,7 +77,7 @@ impl Change {
         change
     }
 
-    /// Does it.
+    /// Makes the change.
     async fn apply(&self, federation: &SimFederation) {
         for name in &self.what_if.lost {
             federation.member(name).faults().set_unreachable(true);
@@ -121,7 +121,7 @@ fn placement(random: &mut StdRng, members: &[String]) -> Value {
     json!({ "rebalance": random.random_bool(0.5), "clusters": clusters })
 }
 
-/// What the controller would do, by what a user may read of the host.
+/// The plan, from the objects that a user may read on the host.
 async fn plan(federation: &SimFederation, change: &Change) -> Forecast {
     plan_in(federation, change, None).await
 }
@@ -155,7 +155,7 @@ async fn plan_in(
     })
 }
 
-/// Plans `change`, and makes it: what was planned happens.
+/// Plans `change`, makes it, and compares the result with the plan.
 async fn planned_as_it_happens(federation: &SimFederation, change: &Change) -> Forecast {
     let planned = plan(federation, change).await;
     change.apply(federation).await;
@@ -195,7 +195,7 @@ fn limits(spec: &SimFederationSpec) -> BTreeMap<String, i32> {
     spec.members.iter().map(limit).collect()
 }
 
-/// Whether the plan counts on capacity that a cluster does not have, and has not shown to lack.
+/// Whether the plan relies on capacity that a cluster does not have, without having shown that.
 fn counts_on_hidden_limits(planned: &Desired, limits: &BTreeMap<String, i32>) -> bool {
     planned
         .iter()

@@ -244,7 +244,7 @@ impl RandomRun {
         fault(&self.faults(cluster));
     }
 
-    /// Lets the next few writes fail, or loses their responses.
+    /// Rejects the next few writes, or loses their responses.
     fn refusals(&mut self, member: &str) {
         let verb = [Verb::Create, Verb::Patch, Verb::Update]
             .choose(&mut self.random)

@@ -1,4 +1,4 @@
-//! The recorded objects are what the controller writes: scenarios on embedded clusters lead to each of them.
+//! Compares the recorded objects with those that the controller writes in scenarios on embedded clusters.
 //! `INSTA_UPDATE=always cargo test -p fedrs-tests --test recorded` records them again.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
@@ -9,7 +9,7 @@ use fedrs_tests::{SimFederation, SimFederationSpec, even, frs, recorded::Recorde
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb};
 
-/// Preferences that are no preferences.
+/// Invalid preferences.
 const INVALID: &str = r#"{"clusters": 5}"#;
 /// The annotation for preferences.
 const PREFERENCES: &str = "federation.kubernetes.io/replica-set-preferences";

@@ -1,4 +1,4 @@
-//! Members that are lost and return: power, network, flapping, and what a controller believes of them.
+//! Members that are lost and return: power, network, flapping, and when the controller relies on them again.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn start_nodes(federation: &SimFederation, member: &str) {
     }
 }
 
-/// Ready replicas of `web` in the other members than `dead`, where nothing runs.
+/// Ready replicas of `web` in all members except `dead`, where no pod runs.
 fn running_without(federation: &SimFederation, dead: &str) -> u64 {
     let sets = federation.sets("web").into_iter();
     let others = sets.filter(|(member, _)| member != dead);
@@ -38,7 +38,7 @@ async fn f33_dead_replicas_of_a_returned_member_replace_nothing() {
     let federation = SimFederation::running(12).await;
     federation.member("c").lose_power();
     replaced(&federation, "c", 12).await;
-    // The API server is back, and no node: its pods say that they are ready.
+    // The API server is back, and no node is; the status of its pods is still ready.
     federation.member("c").restore_power();
     for _ in 0..300 {
         seconds(1).await;
@@ -56,7 +56,7 @@ async fn f33_dead_replicas_of_a_returned_member_replace_nothing() {
     watcher.assert_never_below(12);
 }
 
-/// Nobody says that the nodes are dead, neither to the first leader nor to the next one.
+/// Neither the first leader nor the next one sees that the nodes are dead.
 #[tokio::test(start_paused = true)]
 async fn f33_a_new_leader_believes_dead_replicas_of_a_returned_member_no_more() {
     let mut federation = SimFederation::running(12).await;
@@ -201,7 +201,7 @@ async fn f33_a_controller_that_starts_finds_out_by_itself_that_a_member_is_lost(
     federation.start_controller().await;
     seconds(120).await;
     assert_eq!((watcher.lowest(), watcher.highest()), (12, 12));
-    // An outage of its own begins anew.
+    // A new outage begins.
     federation.member("c").faults().set_unreachable(true);
     seconds(55).await;
     assert_eq!(federation.sorted_layout("web"), [4, 4, 4]);
@@ -246,7 +246,7 @@ async fn f33_a_member_that_refuses_us_for_longer_than_its_grace_period_is_lost()
     seconds(3500).await;
     assert_eq!(federation.sorted_layout("web"), [4, 4, 4]);
     replaced(&federation, "c", 12).await;
-    // All members refuse us: that is about us.
+    // All members reject the credentials: the problem is the controller's own.
     let layout = federation.layout("web");
     for name in ["a", "b"] {
         refuse(name);
@@ -259,7 +259,7 @@ async fn f33_a_member_that_refuses_us_for_longer_than_its_grace_period_is_lost()
 async fn f33_a_leader_that_starts_while_a_member_returns_believes_no_dead_replicas() {
     let mut federation = SimFederation::running(12).await;
     federation.member("c").lose_power();
-    // Nobody has replaced its replicas yet.
+    // Its replicas have not been replaced yet.
     seconds(50).await;
     assert_eq!(federation.sorted_layout("web"), [4, 4, 4]);
     federation.stop_controller().await;
@@ -287,7 +287,7 @@ async fn f33_a_leader_that_starts_knows_for_which_sets_a_returned_member_was_los
     federation.member("c").lose_power();
     replaced(&federation, "c", 12).await;
     federation.stop_controller().await;
-    // Its API server is back, and no node: its pods say that they are ready.
+    // Its API server is back, and no node is; the status of its pods is still ready.
     federation.member("c").restore_power();
     federation.start_controller().await;
     for _ in 0..300 {

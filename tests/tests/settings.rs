@@ -1,4 +1,4 @@
-//! Settings of single FederatedReplicaSets and members, and what a federation of many of them writes.
+//! Settings of single FederatedReplicaSets and members, and the writes of a federation with many of them.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn run(federation: &SimFederation, name: &str, rescheduling: Value) {
         .await;
 }
 
-/// Replicas of `name` that are requested of other members than c.
+/// Replicas of `name` that are requested of all members except c.
 fn elsewhere(federation: &SimFederation, name: &str) -> u64 {
     let layout = federation.layout(name);
     layout["a"] + layout["b"]

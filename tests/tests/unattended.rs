@@ -1,5 +1,5 @@
-//! Members whose controllers don't act, and deletions that wait for something: the replicas run elsewhere meanwhile, the status
-//! says why, and everything returns by itself.
+//! Members whose controllers do not act, and deletions that hang: the replicas are rescheduled meanwhile, the status says why,
+//! and they return without intervention.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -17,7 +17,7 @@ async fn seconds(count: u64) {
     tokio::time::sleep(Duration::from_secs(count)).await;
 }
 
-/// The message about `member` in the status of `web`, which belongs to `namespace`.
+/// The message about `member` in the status of `web` in `namespace`.
 async fn message(federation: &SimFederation, namespace: &str, member: &str) -> String {
     let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets/web");
     let frs = federation.on_host("GET", &path, &Value::Null).await;

@@ -1,4 +1,4 @@
-//! Objects of another version: what this controller can't read stays as it is, and the object says so.
+//! Objects of another version: the controller leaves what it cannot read as it is, and the status of the object says so.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -12,7 +12,7 @@ const CRD: &str =
 const POLICIES: &str =
     "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deletionPolicy/enum/-";
 
-/// The API server takes a value that a later version of fedrs may know.
+/// The API server accepts a value that a later version of fedrs may know.
 async fn install_a_later_crd(federation: &SimFederation) {
     let mut crd = federation.on_host("GET", CRD, &Value::Null).await.unwrap();
     let policies = POLICIES.trim_end_matches("/-");

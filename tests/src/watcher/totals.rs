@@ -12,7 +12,7 @@ pub(super) type Sets = BTreeMap<String, Totals>;
 pub(super) struct Totals {
     /// Ready replicas, by the member's index.
     counts: BTreeMap<usize, u64>,
-    /// The members without power: nothing runs there, whatever their API servers say.
+    /// The members without power: their pods do not run, whatever their status says.
     dead: BTreeSet<usize>,
     /// Each total with the time since which it holds.
     pub(super) values: Vec<(Instant, u64)>,
@@ -28,7 +28,7 @@ impl Totals {
         }
     }
 
-    /// Records that nothing runs in a member (`is_dead`), or that all runs again that is ready.
+    /// Records that no pod runs in a member (`is_dead`), or that its ready pods run again.
     pub(super) fn set_dead(&mut self, member: usize, is_dead: bool) {
         if is_dead {
             self.dead.insert(member);

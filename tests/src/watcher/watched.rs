@@ -108,7 +108,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes in a change of a pod.
+    /// Applies a change of a pod.
     fn take(&mut self, pod: &Value, is_deleted: bool) {
         let Some(set) = owner(pod) else { return };
         let ready = self.ready.entry(set.to_owned()).or_default();

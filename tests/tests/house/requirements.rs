@@ -17,7 +17,7 @@ type Id = String;
 enum Status {
     Built,
     NotBuiltYet,
-    /// The rule is about how people work, or about what the code can't show.
+    /// The rule is about how people work, or about something that the code cannot show.
     NoTest,
 }
 

@@ -130,7 +130,7 @@ impl Candidate {
         self.task.await.expect("the task does not panic");
     }
 
-    /// Kills the candidate: it sends nothing more.
+    /// Kills the candidate: it sends no more requests.
     pub(crate) async fn crash(self) {
         self.host.end();
         self.members.end();

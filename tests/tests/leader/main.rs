@@ -72,7 +72,7 @@ async fn the_first_candidate_becomes_leader_and_holds_the_lease() {
 async fn a_crashed_leader_is_replaced_within_lease_duration_and_retry_period() {
     let (federation, mut leader, mut standby) = two_candidates().await;
     for round in 0..8_u64 {
-        // In each round at another time between two renewals.
+        // Each round crashes the leader at another time between two renewals.
         sleep(Duration::from_millis(10_000 + 250 * round)).await;
         leader.crash().await;
         let took = standby.leads().await;

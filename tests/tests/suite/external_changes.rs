@@ -1,4 +1,4 @@
-//! Other hands in a member: people, Deployments, quotas (E1 to E7, F28 to F32).
+//! External changes in a member: people, Deployments, quotas (E1 to E7, F28 to F32).
 
 use std::time::Duration;
 

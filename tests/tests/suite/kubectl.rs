@@ -1,4 +1,4 @@
-//! What users of kubectl see: `tests/recorded/sessions` has the transcripts.
+//! Sessions of kubectl users: `tests/recorded/sessions` has the transcripts.
 
 use fedrs_tests::test_environment::TestEnvironment;
 use serde_json::json;

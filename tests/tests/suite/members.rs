@@ -1,4 +1,4 @@
-//! Members that come, go, are full, or can't be reached (F33 to F36, F39).
+//! Members that are added, removed, full, or unreachable (F33 to F36, F39).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Edits of the placement, also mistaken ones: no service loses replicas that nobody gave up (F3, F20).
+//! Edits of the placement, including mistakes: no service loses replicas unless the user asked for it (F3, F20).
 
 use std::time::Duration;
 

@@ -91,7 +91,7 @@ impl Generator {
         last.unwrap_or_default().max(self.now_ms) + 30_000
     }
 
-    /// The members that recover at the end: usually all, else a majority; sometimes it does not come to that.
+    /// The members that recover at the end: all, or all but one; in some runs none.
     fn draw_core(&mut self) -> Option<Vec<String>> {
         let mut names: Vec<_> = self
             .members

@@ -40,8 +40,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// When the steps have ended, in milliseconds since the start.
     pub end_ms: u64,
-    /// The members that recover at the end, together with the host: what else is broken then stays so. None recovers
-    /// without it, and only the safety is checked.
+    /// The members that recover at the end, together with the host; all others stay as they are. Without it no cluster
+    /// recovers, and only the safety is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Vec<String>>,
 }

@@ -18,7 +18,7 @@ type Uses = BTreeMap<PathBuf, BTreeSet<String>>;
 /// Files that all reach each other, with the uses between them.
 pub(super) struct Cycle(pub(super) BTreeMap<PathBuf, Uses>);
 
-/// How many imports a path may lead through, one after the other, before it counts as unresolved: they can go in circles.
+/// The most imports that a path may lead through before it counts as unresolved: they can form a cycle.
 const MAX_IMPORTS: usize = 16;
 
 impl Graph {
@@ -73,7 +73,7 @@ impl Graph {
     }
 }
 
-/// The files, and each arrow between them with the names that the first file uses of the second.
+/// The files, and for each two of them the names that the first file uses of the second.
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} files", self.0.len())?;

@@ -6,9 +6,9 @@
 //!                         cycles: files that reach each other, with the names that tie them
 //! ```
 //!
-//! An arrow goes from a file to each file that defines an item it uses. A `mod` declaration is no arrow; neither is a
-//! re-export (`pub use`), so that `mod.rs` can offer what its children define. Code for tests alone is left out. Methods
-//! are not followed, since that takes their types; a file that calls the methods of a type usually names the type.
+//! A file uses each file that defines an item that it names. A `mod` declaration is no use; neither is a re-export
+//! (`pub use`), so that `mod.rs` can offer what its children define. Code for tests alone is left out. Method calls are
+//! not followed, because that takes types; a file that calls the methods of a type usually names the type.
 
 mod cases;
 mod graph;
