@@ -15,6 +15,10 @@ use serde_json::Value;
 
 use crate::{cluster_status::ClusterStatus, placement::Placement, rescheduling::Rescheduling};
 
+/// The most entries of a map or a list whose size nothing else limits: each takes many times its bytes, in the controller
+/// and in its indexes.
+pub const MAX_ENTRIES: usize = 256;
+
 /// A ReplicaSet spread over the member clusters of a federation.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
@@ -166,9 +170,11 @@ pub struct PodTemplate {
 pub struct TemplateMetadata {
     /// Labels of the pods. Must match the selector.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = MAX_ENTRIES))]
     pub labels: BTreeMap<String, String>,
     /// Annotations of the pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = MAX_ENTRIES))]
     pub annotations: BTreeMap<String, String>,
 }
 

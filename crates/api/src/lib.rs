@@ -20,6 +20,7 @@ mod events;
 pub mod federated_replica_set;
 mod field;
 pub mod finalizers;
+mod json_text;
 pub mod labels;
 pub mod member_cluster;
 pub mod names;
@@ -47,9 +48,10 @@ pub use dns::is_label as is_dns_label;
 pub use events::{EventReason, MemberEventReason};
 pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
-    PodTemplate, TemplateMetadata,
+    MAX_ENTRIES, PodTemplate, TemplateMetadata,
 };
 pub use field::{Errors as FieldErrors, FieldError, SHOWN_ERRORS};
+pub use json_text::JsonText;
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
@@ -58,5 +60,5 @@ pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};
-pub use valid::{ValidFrs, preferences_hash};
+pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
 pub use wait::{ClusterWait, WaitReason};

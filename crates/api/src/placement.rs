@@ -40,6 +40,9 @@ pub struct ClusterPreference {
     pub weight: i64,
 }
 
+/// The most clusters that a placement may name.
+pub(crate) const MAX_CLUSTERS: usize = 1000;
+
 /// The fields of a cluster's preferences.
 const PREFERENCE_FIELDS: [&str; 3] = ["minReplicas", "maxReplicas", "weight"];
 
@@ -48,7 +51,7 @@ const PREFERENCE_FIELDS: [&str; 3] = ["minReplicas", "maxReplicas", "weight"];
 fn clusters_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
-        "maxProperties": 1000,
+        "maxProperties": MAX_CLUSTERS,
         "x-kubernetes-validations": [{
             "rule": "self.all(name, name.size() > 0 && name.size() <= 63)",
             "message": "names of clusters have 1 to 63 characters",

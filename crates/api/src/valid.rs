@@ -8,8 +8,9 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    DeletionPolicy, FederatedReplicaSet, FieldError, ObjectKey, Placement, PodTemplate,
-    ValidRescheduling, annotations, dns, field::Errors, labels, preferences, selector,
+    DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, MAX_ENTRIES, ObjectKey, Placement,
+    PodTemplate, TemplateMetadata, ValidRescheduling, annotations, dns, field::Errors, labels,
+    placement::MAX_CLUSTERS, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -33,7 +34,7 @@ pub struct ValidFrs {
     /// The selector as a string, for the scale subresource: `app=web`.
     pub selector_text: String,
     /// The template of the pods. Its spec is an object with containers.
-    pub template: PodTemplate,
+    pub template: ValidTemplate,
     /// How the replicas spread: the typed field, else the annotation, else evenly (F2).
     pub placement: Placement,
     /// When replicas are rescheduled, and how many at a time.
@@ -47,6 +48,15 @@ pub struct ValidFrs {
     pub deletion_policy: DeletionPolicy,
     /// Whether `spec.paused` stops changes in the members.
     pub paused: bool,
+}
+
+/// A valid template of pods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidTemplate {
+    /// Labels and annotations of the pods.
+    pub metadata: TemplateMetadata,
+    /// The spec of the pods: an object with containers.
+    pub spec: JsonText,
 }
 
 impl ValidFrs {
@@ -66,6 +76,7 @@ impl ValidFrs {
                 IS_NO_DNS_LABEL,
             );
         }
+        check_entries(frs, &mut errors);
         let replicas = non_negative(spec.replicas, "spec.replicas", &mut errors);
         let min_ready_seconds =
             non_negative(spec.min_ready_seconds, "spec.minReadySeconds", &mut errors);
@@ -94,7 +105,10 @@ impl ValidFrs {
             min_ready_seconds,
             selector: selector::normalized(&spec.selector),
             selector_text: selector::to_text(&spec.selector),
-            template: spec.template.clone(),
+            template: ValidTemplate {
+                metadata: spec.template.metadata.clone(),
+                spec: JsonText::of(&spec.template.spec),
+            },
             placement,
             rescheduling: rescheduling.unwrap_or_default(),
             preferences_hash: preferences_hash(&frs.metadata),
@@ -147,6 +161,11 @@ fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>>
 
 fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldError>> {
     let mut errors = Errors::default();
+    errors.require(
+        placement.clusters.len() <= MAX_CLUSTERS,
+        &format!("{field}.clusters"),
+        &format!("must have at most {MAX_CLUSTERS} entries"),
+    );
     for (cluster, preference) in &placement.clusters {
         let field = format!("{field}.clusters[{cluster}]");
         errors.require(
@@ -174,6 +193,27 @@ fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldEr
         );
     }
     errors.or(())
+}
+
+/// Checks how many entries maps and lists have.
+fn check_entries(frs: &FederatedReplicaSet, errors: &mut Errors) {
+    let (spec, template) = (&frs.spec, &frs.spec.template.metadata);
+    let expressions = spec.selector.match_expressions.iter().flatten();
+    let values = expressions.map(|expression| 1 + expression.values.iter().flatten().count());
+    let labels = spec.selector.match_labels.iter().flatten().count();
+    for (field, entries) in [
+        ("metadata.labels", frs.labels().len()),
+        ("metadata.finalizers", frs.finalizers().len()),
+        (SELECTOR, labels + values.sum::<usize>()),
+        ("spec.template.metadata.labels", template.labels.len()),
+        (
+            "spec.template.metadata.annotations",
+            template.annotations.len(),
+        ),
+    ] {
+        let message = format!("must have at most {MAX_ENTRIES} entries");
+        errors.require(entries <= MAX_ENTRIES, field, &message);
+    }
 }
 
 fn check_template(template: &PodTemplate, errors: &mut Errors) {

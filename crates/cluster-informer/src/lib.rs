@@ -18,7 +18,6 @@ mod fuzz_tests;
 mod handlers;
 mod health;
 mod informer;
-mod limited_value;
 mod member_view;
 mod metadata;
 mod metrics;

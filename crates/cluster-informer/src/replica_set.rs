@@ -3,18 +3,20 @@
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{
-    Versioned,
+    Versioned, limited_value,
     partial::{name, null_as_default, printable_text},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
-    limited_value::limited_value,
     metadata::{FedrsLabels, Finalizers, Owners},
     spec_hash::spec_hash,
     workload::{Deletion, ReplicaFailure, WorkloadState},
 };
+
+/// The values that a template of a member may have: a large one has some thousands.
+const MAX_VALUES: usize = 100_000;
 
 /// The fields of a `ReplicaSet` that a check needs.
 #[derive(Debug, Deserialize)]
@@ -55,9 +57,9 @@ struct ReplicaSetSpec {
     replicas: u32,
     #[serde(default)]
     min_ready_seconds: i32,
-    #[serde(default, deserialize_with = "limited_value")]
+    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
     selector: Value,
-    #[serde(default, deserialize_with = "limited_value")]
+    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
     template: Value,
 }
 

@@ -74,14 +74,14 @@ pub(crate) async fn within<T>(
 
 /// Reads the object at `path`.
 pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> kube::Result<T> {
-    send(client, "GET", path, JSON, None).await
+    send(client, "GET", path, JSON, None::<&Value>).await
 }
 
 /// Creates `object` in the collection at `path`.
 pub(crate) async fn post<T: DeserializeOwned>(
     client: &Client,
     path: &str,
-    object: &Value,
+    object: &impl Serialize,
 ) -> kube::Result<T> {
     write(client, "POST", path, JSON, object).await
 }
@@ -104,7 +104,7 @@ pub(crate) async fn merge_patch<T: DeserializeOwned>(
 pub(crate) async fn json_patch<T: DeserializeOwned>(
     client: &Client,
     path: &str,
-    patch: &Value,
+    patch: &impl Serialize,
 ) -> kube::Result<T> {
     write(client, "PATCH", path, "application/json-patch+json", patch).await
 }
@@ -139,7 +139,7 @@ async fn write<T: DeserializeOwned>(
     method: &str,
     path: &str,
     content_type: &str,
-    body: &Value,
+    body: &impl Serialize,
 ) -> kube::Result<T> {
     let path = format!("{path}?fieldManager={FIELD_MANAGER}");
     send(client, method, &path, content_type, Some(body)).await
@@ -152,10 +152,12 @@ pub async fn send<T: DeserializeOwned>(
     method: &str,
     path: &str,
     content_type: &str,
-    body: Option<&Value>,
+    body: Option<&impl Serialize>,
 ) -> kube::Result<T> {
     let bytes = body
-        .map(|body| body.to_string().into_bytes())
+        .map(serde_json::to_vec)
+        .transpose()
+        .map_err(kube::Error::SerdeError)?
         .unwrap_or_default();
     let request = Request::builder()
         .method(method)

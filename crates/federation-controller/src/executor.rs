@@ -25,7 +25,7 @@ use cluster_informer::{MemberView, WorkloadState};
 use fedrs_api::{DeletionPolicy, ObjectKey, RejectionKind, ValidFrs, labels};
 use kube::Client;
 use planted_bugs::{PlantedBug, is_planted};
-use serde::de::IgnoredAny;
+use serde::{Serialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, oneshot},
@@ -41,7 +41,8 @@ use crate::{
     event::Event,
     frs_store::Entry,
     host_namespaces::HostNamespaces,
-    manifest, messages,
+    manifest::ReplicaSet,
+    messages,
     metrics::Metrics,
 };
 
@@ -259,7 +260,7 @@ impl LocalWorkload<'_> {
     }
 
     /// Changes the set by a JSON patch that begins with tests.
-    async fn patch(self, verb: &'static str, patch: &Value) -> Result<Outcome, CallError> {
+    async fn patch(self, verb: &'static str, patch: &impl Serialize) -> Result<Outcome, CallError> {
         let path = self.path();
         let call = calls::json_patch(&self.member.client, &path, patch);
         match self.written(verb, call).await {
@@ -371,8 +372,11 @@ impl LocalWorkload<'_> {
     }
 
     /// The object that fedrs writes.
-    fn desired(self, frs: &ValidFrs, replicas: u32) -> Value {
-        manifest::replica_set(frs, &self.executor.federation, &self.member.name, replicas)
+    fn desired<'a>(self, frs: &'a ValidFrs, replicas: u32) -> ReplicaSet<'a>
+    where
+        Self: 'a,
+    {
+        ReplicaSet::of(frs, &self.executor.federation, &self.member.name, replicas)
     }
 
     fn path(self) -> String {
@@ -391,7 +395,7 @@ impl LocalWorkload<'_> {
             .await
     }
 
-    async fn post(self, object: &Value) -> Result<Outcome, CallError> {
+    async fn post(self, object: &ReplicaSet<'_>) -> Result<Outcome, CallError> {
         let collection = self.collection();
         self.written(
             "create",

@@ -1,26 +1,31 @@
 //! A FederatedReplicaSet as the host shows it. One that this version of the controller can't read still exists: it must not
 //! count as deleted, nor hide its status.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{
-    FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, ValidFrs,
+    FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, annotations,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use reflector::Versioned;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use reflector::{Versioned, limited_value};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The values that a spec may have: a large one has some thousands.
+const MAX_VALUES: usize = 20_000;
 
 /// A FederatedReplicaSet with a spec and a status that need not be readable.
 #[derive(Clone, Debug)]
 pub(crate) struct FrsObject {
+    /// The part that is used. Has at most one entry more than is valid.
     pub(crate) metadata: ObjectMeta,
-    pub(crate) spec: Result<FederatedReplicaSetSpec, UnreadableSpec>,
+    /// As JSON: a page of sets takes about its bytes, whatever the specs contain.
+    spec: Box<RawValue>,
     /// `None` also if it can't be read: the next check then begins without a previous status.
     pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
 }
 
-/// A spec that another version of the CRD allows.
+/// A spec that another version of the CRD allows, or one with too many values.
 #[derive(Clone, Debug)]
 pub(crate) struct UnreadableSpec {
     /// The federation of the object, if the spec names one.
@@ -29,14 +34,87 @@ pub(crate) struct UnreadableSpec {
 }
 
 impl FrsObject {
-    /// The valid form, or everything that is wrong with it (F4).
-    pub(crate) fn validate(self) -> Result<ValidFrs, Vec<FieldError>> {
-        let spec = self.spec.map_err(|unreadable| vec![unreadable.error])?;
-        ValidFrs::check(&FederatedReplicaSet {
-            metadata: self.metadata,
-            spec,
-            status: None,
+    /// The spec as this version of fedrs reads it.
+    pub(crate) fn read_spec(&self) -> Result<FederatedReplicaSetSpec, UnreadableSpec> {
+        let spec = self.spec.get();
+        read_spec(spec).map_err(|(path, why)| UnreadableSpec {
+            federation: federation(spec),
+            error: FieldError {
+                field: if path == "." {
+                    "spec".to_owned()
+                } else {
+                    format!("spec.{path}")
+                },
+                message: format!("this version of fedrs can't read it: {why}"),
+            },
         })
+    }
+}
+
+/// Reads a spec, or returns the path of what can't be read, and why not.
+fn read_spec(spec: &str) -> Result<FederatedReplicaSetSpec, (String, String)> {
+    let mut json = serde_json::Deserializer::from_str(spec);
+    let value = limited_value::<MAX_VALUES, _>(&mut json).map_err(|error| {
+        let why = if error.is_data() {
+            format!("it has more than {MAX_VALUES} values")
+        } else {
+            error.to_string()
+        };
+        (".".to_owned(), why)
+    })?;
+    serde_path_to_error::deserialize(value)
+        .map_err(|error| (error.path().to_string(), error.inner().to_string()))
+}
+
+/// The federation that an unreadable spec names, if it does.
+fn federation(spec: &str) -> String {
+    #[derive(Default, Deserialize)]
+    struct Spec<'a> {
+        #[serde(borrow)]
+        federation: Option<&'a RawValue>,
+    }
+    let spec = serde_json::from_str::<Spec<'_>>(spec).unwrap_or_default();
+    let federation = spec.federation.map(|name| serde_json::from_str(name.get()));
+    federation.and_then(Result::ok).unwrap_or_default()
+}
+
+/// The metadata that is used: no managed fields, and of the annotations, which tools fill with whole objects, only ours.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    generation: Option<i64>,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<Time>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    finalizers: Option<Vec<String>>,
+}
+
+impl From<Metadata> for ObjectMeta {
+    fn from(metadata: Metadata) -> Self {
+        // The next one shows that there are too many.
+        let kept = MAX_ENTRIES + 1;
+        let ours = |(key, _): &(String, String)| key == annotations::PREFERENCES;
+        Self {
+            name: metadata.name,
+            namespace: metadata.namespace,
+            uid: metadata.uid,
+            generation: metadata.generation,
+            resource_version: metadata.resource_version,
+            deletion_timestamp: metadata.deletion_timestamp,
+            labels: (metadata.labels).map(|labels| labels.into_iter().take(kept).collect()),
+            annotations: (metadata.annotations)
+                .map(|annotations| annotations.into_iter().filter(ours).collect()),
+            finalizers: metadata.finalizers.map(|mut finalizers| {
+                finalizers.truncate(kept);
+                finalizers.shrink_to_fit();
+                finalizers
+            }),
+            ..Self::default()
+        }
     }
 }
 
@@ -44,38 +122,24 @@ impl<'de> Deserialize<'de> for FrsObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Raw {
-            metadata: ObjectMeta,
+            metadata: Metadata,
             #[serde(default)]
-            spec: Value,
+            spec: Box<RawValue>,
             #[serde(default)]
-            status: Value,
+            status: Box<RawValue>,
         }
         let Raw {
             metadata,
             spec,
             status,
         } = Raw::deserialize(deserializer)?;
-        let federation = spec["federation"].as_str().unwrap_or_default().to_owned();
-        let spec = serde_path_to_error::deserialize(spec).map_err(|error| {
-            let path = error.path().to_string();
-            let field = if path == "." {
-                "spec".to_owned()
-            } else {
-                format!("spec.{path}")
-            };
-            let message = format!("this version of fedrs can't read it: {}", error.inner());
-            UnreadableSpec {
-                federation,
-                error: FieldError { field, message },
-            }
-        });
-        let status: Option<_> = serde_json::from_value(status).unwrap_or_else(|error| {
+        let status: Option<_> = serde_json::from_str(status.get()).unwrap_or_else(|error| {
             let (namespace, name) = (&metadata.namespace, &metadata.name);
             tracing::warn!(?namespace, ?name, %error, "failed to read the status of a FederatedReplicaSet");
             None
         });
         Ok(Self {
-            metadata,
+            metadata: metadata.into(),
             spec,
             status: status.map(Arc::new),
         })
@@ -93,8 +157,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::frs_store::Entry;
     use mutations::fuzz;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn f4_any_set_with_metadata_is_there_and_says_which_field_cannot_be_read() {
@@ -106,14 +171,13 @@ mod tests {
                 assert!(metadata.is_err(), "{json}");
                 return;
             };
-            if let Err(errors) = read.validate() {
-                for error in errors {
-                    let fields = ["spec", "metadata"];
-                    assert!(
-                        fields.iter().any(|field| error.field.starts_with(field)),
-                        "{error}"
-                    );
-                }
+            let entry = Entry::derive(read, "");
+            for error in entry.valid.err().into_iter().flatten() {
+                let fields = ["spec", "metadata"];
+                assert!(
+                    fields.iter().any(|field| error.field.starts_with(field)),
+                    "{error}"
+                );
             }
         });
     }
@@ -133,10 +197,10 @@ mod tests {
         let read: FrsObject = serde_json::from_value(object).unwrap();
         assert_eq!(read.resource_version(), Some("7"));
         assert_eq!(read.status, None);
-        assert_eq!(read.spec.as_ref().unwrap_err().federation, "blue");
-        let errors = read.validate().unwrap_err();
+        let unreadable = read.read_spec().unwrap_err();
+        assert_eq!(unreadable.federation, "blue");
         assert_eq!(
-            errors[0].to_string(),
+            unreadable.error.to_string(),
             "spec.deletionPolicy: this version of fedrs can't read it: unknown variant `Archive`, expected `Orphan` or `Delete`"
         );
     }

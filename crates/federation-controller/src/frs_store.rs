@@ -6,7 +6,8 @@ use std::{
 };
 
 use fedrs_api::{
-    DeletionPolicy, FederatedReplicaSetStatus, FieldError, ObjectKey, ValidFrs, preferences_hash,
+    DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES,
+    ObjectKey, ValidFrs, preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -24,7 +25,7 @@ const MAX_OVERLAPPING_NAMES: usize = 8;
 /// One FederatedReplicaSet, with what is derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// Its metadata, without managed fields.
+    /// The part of its metadata that is used.
     pub(crate) metadata: ObjectMeta,
     /// The status that the host has.
     pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
@@ -98,8 +99,7 @@ impl FrsStore {
     }
 
     /// Stores `object`. It is validated before the lock is taken, because that may take long.
-    pub(crate) fn apply(&self, mut object: FrsObject, federation: &str) -> Applied {
-        object.metadata.managed_fields = None;
+    pub(crate) fn apply(&self, object: FrsObject, federation: &str) -> Applied {
         let key = key_of(&object.metadata);
         let before = self.get(&key);
         let changed = before
@@ -182,12 +182,25 @@ impl Sets {
 
 impl Entry {
     pub(crate) fn derive(object: FrsObject, federation: &str) -> Self {
-        let (own_federation, deletion_policy) = match &object.spec {
-            Ok(spec) => (spec.federation.clone(), Some(spec.deletion_policy)),
-            Err(unreadable) => (unreadable.federation.clone(), None),
+        let spec = object.read_spec();
+        let FrsObject {
+            metadata, status, ..
+        } = object;
+        // Others' finalizers that are not kept would be lost with ours.
+        let is_complete = metadata.finalizers.iter().flatten().count() <= MAX_ENTRIES;
+        let (own_federation, deletion_policy, valid) = match spec {
+            Ok(spec) => {
+                let (federation, policy) = (spec.federation.clone(), spec.deletion_policy);
+                let frs = FederatedReplicaSet {
+                    metadata: metadata.clone(),
+                    spec,
+                    status: None,
+                };
+                let policy = is_complete.then_some(policy);
+                (federation, policy, ValidFrs::check(&frs))
+            }
+            Err(unreadable) => (unreadable.federation, None, Err(vec![unreadable.error])),
         };
-        let (metadata, status) = (object.metadata.clone(), object.status.clone());
-        let valid = object.validate();
         let hashes = valid.as_ref().map(|frs| {
             let spec = manifest::spec_hash(frs, federation);
             (spec, manifest::template_hash(frs))

@@ -25,6 +25,7 @@ use kube::Client;
 use tokio::{sync::Semaphore, time::Instant};
 
 pub(crate) use self::cache::ReconcileCache;
+use self::cache::Written;
 use self::{
     failed_attempts::RETRY,
     outcome_event::{at_once, outcome_event},
@@ -278,8 +279,8 @@ impl Reconciler {
     /// A call to the host with the deadline of all calls.
     pub(crate) async fn host_call(
         &self,
-        call: impl Future<Output = kube::Result<serde_json::Value>>,
-    ) -> Result<serde_json::Value, CallError> {
+        call: impl Future<Output = kube::Result<Written>>,
+    ) -> Result<Written, CallError> {
         calls::within(self.config.call_timeout, call).await
     }
 }

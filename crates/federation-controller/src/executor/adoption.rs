@@ -48,8 +48,8 @@ impl LocalWorkload<'_> {
         if live.spec.selector != frs.selector {
             return self.replace(live).await;
         }
-        let patch = live.overwrite(&self.desired(frs, replicas));
-        self.patch("overwrite", &patch).await
+        let ours = self.desired(frs, replicas);
+        self.patch("overwrite", &live.overwrite(&ours)).await
     }
 
     /// Deletes the set without its pods; the next check creates ours, which adopts them.

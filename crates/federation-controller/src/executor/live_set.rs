@@ -1,16 +1,18 @@
 //! A ReplicaSet as a member's API server shows it: the fields that are used, each with a type and a limit, because members are
 //! not trusted. Nothing of the response is written back.
 
-use fedrs_api::labels;
+use fedrs_api::{JsonText, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::{
     partial::{self, Text, for_each_entry, for_each_item, is_present, null_as_default},
     printable,
 };
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::messages;
+use crate::{
+    manifest::{ReplicaSet, Spec},
+    messages,
+};
 
 /// The most images of a set that are named.
 const MAX_IMAGES: usize = 8;
@@ -174,12 +176,9 @@ impl LiveSpec {
 }
 
 /// The images of a pod's spec, for people, as [`LiveSpec::images`] shows them.
-pub(super) fn images(spec: &Value) -> String {
-    let containers = spec.get("containers").unwrap_or(&Value::Null);
-    Images::deserialize(containers)
-        .unwrap_or_default()
-        .0
-        .join(", ")
+pub(super) fn images(spec: &JsonText) -> String {
+    let spec = serde_json::from_str::<LivePodSpec>(spec.as_str()).unwrap_or_default();
+    spec.images.0.join(", ")
 }
 
 impl LiveSet {
@@ -194,39 +193,52 @@ impl LiveSet {
         Some(messages::controlled_by(kind, name))
     }
 
-    /// The tests of a JSON patch that fails if the object has changed since it was read.
-    fn tests(&self) -> Vec<Value> {
-        let LiveMetadata {
-            uid,
-            resource_version,
-            ..
-        } = &self.metadata;
-        [("uid", uid), ("resourceVersion", resource_version)]
-            .map(|(field, value)| {
-                json!({ "op": "test", "path": format!("/metadata/{field}"), "value": value })
-            })
-            .into()
-    }
-
     /// The operations of a JSON patch that put the spec and the labels of `ours` into the set, and keep the metadata of
-    /// others.
-    pub(super) fn overwrite(&self, ours: &Value) -> Value {
-        let mut patch = self.tests();
-        patch.push(json!({ "op": "replace", "path": "/spec", "value": ours["spec"] }));
-        if self.metadata.labels.is_none() {
-            patch.push(json!({ "op": "add", "path": "/metadata/labels", "value": {} }));
+    /// others. They apply to the very object that was read.
+    pub(super) fn overwrite<'a>(&'a self, ours: &'a ReplicaSet<'a>) -> Vec<Operation<'a>> {
+        let metadata = &self.metadata;
+        let operation = |op, path: &str, value| {
+            let path = path.to_owned();
+            Operation { op, path, value }
+        };
+        let (uid, version) = (&*metadata.uid, &*metadata.resource_version);
+        let mut patch = vec![
+            operation("test", "/metadata/uid", Operand::Text(uid)),
+            operation("test", "/metadata/resourceVersion", Operand::Text(version)),
+            operation("replace", "/spec", Operand::Spec(&ours.spec)),
+        ];
+        if metadata.labels.is_none() {
+            patch.push(operation("add", "/metadata/labels", Operand::Empty {}));
         }
-        let labels = ours["metadata"]["labels"].as_object().into_iter().flatten();
-        patch.extend(labels.map(|(key, value)| {
+        patch.extend(ours.labels().iter().map(|(key, value)| {
             let key = key.replace('~', "~0").replace('/', "~1");
-            json!({ "op": "add", "path": format!("/metadata/labels/{key}"), "value": value })
+            let path = format!("/metadata/labels/{key}");
+            operation("add", &path, Operand::Text(value))
         }));
-        patch.into()
+        patch
     }
+}
+
+/// An operation of a JSON patch.
+#[derive(Debug, Serialize)]
+pub(super) struct Operation<'a> {
+    op: &'static str,
+    path: String,
+    value: Operand<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Operand<'a> {
+    Text(&'a str),
+    Spec(&'a Spec<'a>),
+    Empty {},
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn read(live: &Value) -> LiveSet {

@@ -13,7 +13,7 @@ use fedrs_api::{FederatedReplicaSetStatus, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use planted_bugs::{PlantedBug, is_planted};
 use reflector::ResourceVersion;
-use serde_json::Value;
+use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{
@@ -200,11 +200,21 @@ impl ReconcileCache {
     }
 }
 
+/// What is used of the response to a write: all of it may be a hundred times as large in memory.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Written {
+    metadata: WrittenMetadata,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenMetadata {
+    resource_version: Option<String>,
+}
+
 /// The resourceVersion in the response to a write.
-pub(super) fn version_of(response: &Value) -> Option<String> {
-    response["metadata"]["resourceVersion"]
-        .as_str()
-        .map(str::to_owned)
+pub(super) fn version_of(response: &Written) -> Option<String> {
+    response.metadata.resource_version.clone()
 }
 
 /// The later of two versions of one object.
