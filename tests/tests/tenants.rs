@@ -16,6 +16,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets},
     metrics::Metrics,
 };
+use fedrs_api::annotations::PREFERENCES;
 use fedrs_tests::{even, frs};
 use futures::stream;
 use http::{Method, Request, Response};
@@ -250,4 +251,21 @@ async fn s4_maps_and_lists_of_very_many_entries_are_not_kept() {
         )
         .await;
     }
+}
+
+/// The path of each unknown field begins with the name of the cluster.
+#[tokio::test(start_paused = true)]
+async fn s4_unknown_fields_of_preferences_cost_their_bytes() {
+    let _alone = ALONE.lock().await;
+    let host = Host::with(1, |set| {
+        set["spec"]["placement"].take();
+        let clusters = json!({ "c".repeat(100_000): entries(15_000) });
+        let preferences = json!({ "clusters": clusters }).to_string();
+        set["metadata"]["annotations"] = json!({ PREFERENCES: preferences });
+    });
+    costs_little(
+        host,
+        "False metadata.annotations[federation.kubernetes.io/replica-set-preferences].clusters[ccc",
+    )
+    .await;
 }

@@ -24,12 +24,17 @@ pub struct Errors(Vec<FieldError>);
 impl Errors {
     /// Adds an error at `field`.
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        if self.0.len() < KEPT_ERRORS {
+        if !self.is_full() {
             self.0.push(FieldError {
                 field: cut(field.into()),
                 message: cut(message.into()),
             });
         }
+    }
+
+    /// Whether no more errors are kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.len() >= KEPT_ERRORS
     }
 
     /// Adds an error at `field` unless `holds`.

@@ -44,7 +44,7 @@ pub struct ClusterPreference {
 pub(crate) const MAX_CLUSTERS: usize = 1000;
 
 /// The fields of a cluster's preferences.
-const PREFERENCE_FIELDS: [&str; 3] = ["minReplicas", "maxReplicas", "weight"];
+pub(crate) const PREFERENCE_FIELDS: [&str; 3] = ["minReplicas", "maxReplicas", "weight"];
 
 /// Entries are maps of integers with a rule on their keys: an API server prunes unknown fields of an object before it
 /// evaluates rules, so that a misspelt `weight` would silently become 0.

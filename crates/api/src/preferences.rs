@@ -5,7 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::{ClusterPreference, FieldError, Placement, field::Errors};
+use crate::{
+    ClusterPreference, FieldError, Placement, field::Errors, placement::PREFERENCE_FIELDS,
+};
 
 /// Reads preferences from the text of the annotation, whose path is `field`.
 pub fn parse(text: &str, field: &str) -> Result<Placement, Vec<FieldError>> {
@@ -25,13 +27,14 @@ pub fn parse(text: &str, field: &str) -> Result<Placement, Vec<FieldError>> {
 pub fn from_value(value: &Value, field: &str) -> Result<Placement, Vec<FieldError>> {
     let mut errors = Errors::default();
     let mut placement = Placement::default();
-    for (name, value, path) in fields(value, field, &mut errors) {
-        match name.as_str() {
+    let known = ["rebalance", "clusters"];
+    for (name, value, path) in fields(value, field, known, &mut errors) {
+        match name {
             "rebalance" => match value {
                 Value::Bool(rebalance) => placement.rebalance = *rebalance,
                 other => errors.add(path, format!("must be true or false, not {}", kind(other))),
             },
-            "clusters" => {
+            _ => {
                 for (cluster, value) in object(value, &path, &mut errors).into_iter().flatten() {
                     let path = format!("{path}[{cluster}]");
                     placement
@@ -39,10 +42,6 @@ pub fn from_value(value: &Value, field: &str) -> Result<Placement, Vec<FieldErro
                         .insert(cluster.clone(), preference(value, &path, &mut errors));
                 }
             }
-            _ => errors.add(
-                path,
-                "is not a known field; the fields are rebalance and clusters",
-            ),
         }
     }
     errors.or(placement)
@@ -51,16 +50,12 @@ pub fn from_value(value: &Value, field: &str) -> Result<Placement, Vec<FieldErro
 /// Reads the preferences for one cluster.
 fn preference(value: &Value, field: &str, errors: &mut Errors) -> ClusterPreference {
     let mut preference = ClusterPreference::default();
-    for (name, value, path) in fields(value, field, errors) {
-        match name.as_str() {
+    for (name, value, path) in fields(value, field, PREFERENCE_FIELDS, errors) {
+        match name {
             "minReplicas" => preference.min_replicas = count(value, &path, errors),
             "maxReplicas" if value.is_null() => {}
             "maxReplicas" => preference.max_replicas = Some(count(value, &path, errors)),
-            "weight" => preference.weight = count(value, &path, errors),
-            _ => errors.add(
-                path,
-                "is not a known field; the fields are minReplicas, maxReplicas and weight",
-            ),
+            _ => preference.weight = count(value, &path, errors),
         }
     }
     if let Some(error) = max_below_min(&preference, field) {
@@ -84,23 +79,32 @@ pub(crate) fn max_below_min(preference: &ClusterPreference, field: &str) -> Opti
         })
 }
 
-/// The fields of an object in the spelling of the API, with their paths as written. A field in both spellings is an error.
-fn fields<'a>(
+/// The fields of an object that are `known`, with their paths as written. Another field is an error, as is one in both
+/// spellings.
+fn fields<'a, const N: usize>(
     value: &'a Value,
     field: &str,
+    known: [&'static str; N],
     errors: &mut Errors,
-) -> Vec<(String, &'a Value, String)> {
-    let mut fields: Vec<(String, &Value, String)> = Vec::new();
+) -> Vec<(&'static str, &'a Value, String)> {
+    let mut fields: Vec<(&str, &Value, String)> = Vec::new();
     for (name, value) in object(value, field, errors).into_iter().flatten() {
-        let path = format!("{field}.{name}");
-        let name_in_api = api_spelling(name);
-        if fields.iter().any(|(other, ..)| *other == name_in_api) {
-            errors.add(
-                path,
-                format!("duplicates {name_in_api}, which is set in the other spelling"),
-            );
-        } else {
-            fields.push((name_in_api, value, path));
+        let in_api = api_spelling(name);
+        let path = || format!("{field}.{name}");
+        match known.into_iter().find(|known| *known == in_api) {
+            // A tenant can write very many of them, each with a long path.
+            None if errors.is_full() => {}
+            None => {
+                let (last, others) = known.split_last().expect("an object has fields");
+                let known = format!("{} and {last}", others.join(", "));
+                let message = format!("is not a known field; the fields are {known}");
+                errors.add(path(), message);
+            }
+            Some(known) if fields.iter().any(|(other, ..)| *other == known) => {
+                let message = format!("duplicates {known}, which is set in the other spelling");
+                errors.add(path(), message);
+            }
+            Some(known) => fields.push((known, value, path())),
         }
     }
     fields
