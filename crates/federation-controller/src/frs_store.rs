@@ -16,11 +16,8 @@ use reflector::ResourceVersion;
 use crate::{
     frs_object::FrsObject,
     manifest,
-    selector_index::{SelectorIndex, overlap},
+    selector_index::{MAX_KNOWN, SelectorIndex},
 };
-
-/// The most sets with an overlapping selector that are named.
-const MAX_OVERLAPPING_NAMES: usize = 8;
 
 /// One FederatedReplicaSet, with what is derived from it.
 #[derive(Clone, Debug)]
@@ -64,8 +61,8 @@ pub(crate) struct Applied {
     pub(crate) key: ObjectKey,
     /// Whether anything but the status changed.
     pub(crate) changed: bool,
-    /// Others whose selectors overlap with it now, or no longer do.
-    pub(crate) overlapping: Vec<ObjectKey>,
+    /// Others that now report it as one whose selector overlaps with theirs, or no longer do.
+    pub(crate) overlapping: BTreeSet<ObjectKey>,
 }
 
 impl FrsStore {
@@ -73,15 +70,14 @@ impl FrsStore {
         self.sets.read().entries.get(key).cloned()
     }
 
-    /// Names of the sets that could adopt pods of `frs`, or whose pods it could adopt, in order. Of many, the first, and the
-    /// number of the others.
-    pub(crate) fn overlapping(&self, frs: &ValidFrs) -> Vec<String> {
-        let overlapping = self.sets.read().overlapping(frs);
-        let names = overlapping.iter().map(|key| key.name.to_string());
-        let mut names: Vec<_> = names.take(MAX_OVERLAPPING_NAMES).collect();
-        let more = overlapping.len() - names.len();
-        if more > 0 {
-            names.push(format!("{more} more"));
+    /// Names of the sets that could adopt pods of `key`, or whose pods it could adopt, in order. Of many, some, and that there are
+    /// others.
+    pub(crate) fn overlapping(&self, key: &ObjectKey) -> Vec<String> {
+        let sets = self.sets.read();
+        let names = sets.selectors.known(key).map(|key| key.name.to_string());
+        let mut names: Vec<_> = names.collect();
+        if names.len() == MAX_KNOWN {
+            names[MAX_KNOWN - 1] = "and others".to_owned();
         }
         names
     }
@@ -121,14 +117,12 @@ impl FrsStore {
             }
             None => Entry::derive(object, federation),
         };
-        let mut overlapping = Vec::new();
         let mut sets = self.sets.write();
-        if changed {
-            let before = before
-                .as_ref()
-                .and_then(|before| before.valid.as_ref().ok());
-            overlapping = sets.reindex(before.map(AsRef::as_ref), entry.valid.as_deref().ok());
-        }
+        let overlapping = match &entry.valid {
+            _ if !changed => BTreeSet::new(),
+            Ok(frs) => sets.selectors.insert(frs),
+            Err(_) => sets.selectors.remove(&key),
+        };
         sets.entries.insert(key.clone(), Arc::new(entry));
         Applied {
             key,
@@ -137,46 +131,11 @@ impl FrsStore {
         }
     }
 
-    /// Removes `key`. Returns the sets that overlapped with it.
-    pub(crate) fn remove(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+    /// Removes `key`. Returns the sets that reported it.
+    pub(crate) fn remove(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
         let mut sets = self.sets.write();
-        let entry = sets.entries.remove(key);
-        let frs = entry.as_ref().and_then(|entry| entry.valid.as_deref().ok());
-        sets.reindex(frs, None)
-    }
-}
-
-impl Sets {
-    /// The sets whose pods `frs` could adopt, or which could adopt its pods.
-    fn overlapping(&self, frs: &ValidFrs) -> BTreeSet<ObjectKey> {
-        let candidates = self.selectors.candidates(frs).into_iter();
-        let overlaps = |key: &&ObjectKey| {
-            let other = self
-                .entries
-                .get(*key)
-                .and_then(|entry| entry.valid.as_ref().ok());
-            other.is_some_and(|other| overlap(frs, other))
-        };
-        candidates.filter(overlaps).cloned().collect()
-    }
-
-    /// Replaces `before` by `now` in the index. Returns the sets that overlap with one of them only.
-    fn reindex(&mut self, before: Option<&ValidFrs>, now: Option<&ValidFrs>) -> Vec<ObjectKey> {
-        let of = |sets: &Self, frs: Option<&ValidFrs>| {
-            frs.map(|frs| sets.overlapping(frs)).unwrap_or_default()
-        };
-        let overlapped = of(self, before);
-        if let Some(before) = before {
-            self.selectors.remove(before);
-        }
-        if let Some(now) = now {
-            self.selectors.insert(now);
-        }
-        let overlaps = of(self, now);
-        overlapped
-            .symmetric_difference(&overlaps)
-            .cloned()
-            .collect()
+        sets.entries.remove(key);
+        sets.selectors.remove(key)
     }
 }
 
@@ -289,22 +248,34 @@ mod tests {
     #[test]
     fn overlapping_sets_are_named_up_to_a_limit() {
         let store = FrsStore::default();
-        let names = |store: &FrsStore, name: &str| {
-            let entry = store.get(&ObjectKey::new("default", name)).unwrap();
-            store.overlapping(entry.valid.as_ref().unwrap())
+        let names = |name: &str| store.overlapping(&ObjectKey::new("default", name));
+        let overlapping = |name: &str| {
+            let applied = store.apply(object(name, 1, &spec("x")), "");
+            Vec::from_iter(applied.overlapping)
         };
-        assert_eq!(store.apply(object("a", 1, &spec("x")), "").overlapping, []);
-        let applied = store.apply(object("b", 1, &spec("x")), "");
-        assert_eq!(applied.overlapping, [ObjectKey::new("default", "a")]);
-        assert_eq!(names(&store, "a"), ["b"]);
+        assert_eq!(overlapping("a"), []);
+        assert_eq!(overlapping("b"), [ObjectKey::new("default", "a")]);
+        assert_eq!(names("a"), ["b"]);
         for name in 0..20 {
-            store.apply(object(&format!("c{name:02}"), 1, &spec("x")), "");
+            overlapping(&format!("c{name:02}"));
         }
         let expected = [
-            "b", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "13 more",
+            "b",
+            "c00",
+            "c01",
+            "c02",
+            "c03",
+            "c04",
+            "c05",
+            "c06",
+            "and others",
         ];
-        assert_eq!(names(&store, "a"), expected);
-        assert_eq!(store.remove(&ObjectKey::new("default", "b")).len(), 21);
-        assert_eq!(names(&store, "a").last().unwrap(), "12 more");
+        assert_eq!(names("a"), expected);
+        assert!(
+            store
+                .remove(&ObjectKey::new("default", "b"))
+                .contains(&ObjectKey::new("default", "a"))
+        );
+        assert_eq!(names("a")[..2], ["c00", "c01"]);
     }
 }

@@ -146,7 +146,7 @@ impl Reconciler {
             template_hash: entry.template,
             previous: &previous,
             members: &members,
-            overlapping: &self.sets.overlapping(frs),
+            overlapping: &self.sets.overlapping(key),
             keeps_running_until: self.keeps_running_until(now),
             settings: &settings,
         };

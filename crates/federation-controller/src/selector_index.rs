@@ -1,4 +1,7 @@
 //! Finds the FederatedReplicaSets of a namespace that could adopt each other's pods, without comparing each with each.
+//!
+//! Of each set a few others are known, which is enough to report them. A set is compared with those that come as long as
+//! fewer are known: a namespace full of equal selectors costs a few comparisons, and a few reports, for each change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,17 +13,126 @@ use fedrs_api::{ObjectKey, ValidFrs};
 /// A label of a namespace.
 type Label = (Arc<str>, Option<(String, String)>);
 
-/// Sets by the labels of their templates, and by one label that their selectors require.
+/// Others that are known of a set at most.
+pub(crate) const MAX_KNOWN: usize = 9;
+
+/// Sets, and which of them overlap.
 #[derive(Debug, Default)]
 pub(crate) struct SelectorIndex {
+    sets: BTreeMap<ObjectKey, Indexed>,
+    all: Candidates,
+    /// Those of which fewer others than [`MAX_KNOWN`] are known.
+    open: Candidates,
+}
+
+#[derive(Debug)]
+struct Indexed {
+    frs: Arc<ValidFrs>,
+    /// Sets that overlap with it.
+    known: BTreeSet<ObjectKey>,
+    /// Sets that know it.
+    known_by: BTreeSet<ObjectKey>,
+}
+
+impl SelectorIndex {
+    /// The sets that overlap with `key`: all, or [`MAX_KNOWN`] of them.
+    pub(crate) fn known(&self, key: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
+        self.sets.get(key).into_iter().flat_map(|set| &set.known)
+    }
+
+    /// Adds or replaces a set. Returns the others whose known sets change.
+    pub(crate) fn insert(&mut self, frs: &Arc<ValidFrs>) -> BTreeSet<ObjectKey> {
+        let key = &frs.key;
+        if let Some(set) = self.sets.get_mut(key)
+            && set.frs.selector == frs.selector
+            && set.frs.template.metadata.labels == frs.template.metadata.labels
+        {
+            set.frs = Arc::clone(frs);
+            return BTreeSet::new();
+        }
+        let mut changed = self.remove(key);
+        self.all.insert(frs);
+        let set = Indexed {
+            frs: Arc::clone(frs),
+            known: BTreeSet::new(),
+            known_by: BTreeSet::new(),
+        };
+        self.sets.insert(key.clone(), set);
+        let open: BTreeSet<_> = self.open.of(frs).cloned().collect();
+        for other in open {
+            if overlap(frs, &self.sets[&other].frs) {
+                self.learn(&other, key);
+                changed.insert(other);
+            }
+        }
+        self.look_for_others(key);
+        changed
+    }
+
+    /// Removes a set. Returns the others that knew it.
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+        let Some(removed) = self.sets.remove(key) else {
+            return BTreeSet::new();
+        };
+        self.all.remove(&removed.frs);
+        self.open.remove(&removed.frs);
+        for other in &removed.known {
+            self.get_mut(other).known_by.remove(key);
+        }
+        for other in &removed.known_by {
+            self.get_mut(other).known.remove(key);
+            self.look_for_others(other);
+        }
+        removed.known_by
+    }
+
+    /// Completes the known sets of `key`.
+    fn look_for_others(&mut self, key: &ObjectKey) {
+        let Indexed { frs, known, .. } = &self.sets[key];
+        let mut found = BTreeSet::new();
+        for other in self.all.of(frs) {
+            if known.len() + found.len() == MAX_KNOWN {
+                break;
+            }
+            let is_new = !known.contains(other) && !found.contains(other);
+            if is_new && overlap(frs, &self.sets[other].frs) {
+                found.insert(other.clone());
+            }
+        }
+        self.open.insert(frs);
+        for other in found {
+            self.learn(key, &other);
+        }
+    }
+
+    /// Has `key` know `other`.
+    fn learn(&mut self, key: &ObjectKey, other: &ObjectKey) {
+        self.get_mut(other).known_by.insert(key.clone());
+        let set = self.sets.get_mut(key).expect(INDEXED);
+        set.known.insert(other.clone());
+        if set.known.len() == MAX_KNOWN {
+            self.open.remove(&set.frs);
+        }
+    }
+
+    fn get_mut(&mut self, key: &ObjectKey) -> &mut Indexed {
+        self.sets.get_mut(key).expect(INDEXED)
+    }
+}
+
+const INDEXED: &str = "sets know only sets that are indexed";
+
+/// Sets by the labels of their templates, and by one label that their selectors require.
+#[derive(Debug, Default)]
+struct Candidates {
     /// By each label of the template; all of a namespace under none.
     by_label: BTreeMap<Label, BTreeSet<ObjectKey>>,
     /// By the first label that the selector requires; under none if it requires no value.
     by_required: BTreeMap<Label, BTreeSet<ObjectKey>>,
 }
 
-impl SelectorIndex {
-    pub(crate) fn insert(&mut self, frs: &ValidFrs) {
+impl Candidates {
+    fn insert(&mut self, frs: &ValidFrs) {
         for label in labels(frs) {
             self.by_label
                 .entry(label)
@@ -31,24 +143,31 @@ impl SelectorIndex {
         required.insert(frs.key.clone());
     }
 
-    pub(crate) fn remove(&mut self, frs: &ValidFrs) {
+    fn remove(&mut self, frs: &ValidFrs) {
         for label in labels(frs) {
             remove(&mut self.by_label, &label, &frs.key);
         }
         remove(&mut self.by_required, &required(frs), &frs.key);
     }
 
-    /// The sets that may overlap with `frs`, each once; [`overlap`] decides.
-    pub(crate) fn candidates(&self, frs: &ValidFrs) -> BTreeSet<&ObjectKey> {
+    /// The sets that may overlap with `frs`, some more than once; [`overlap`] decides. The nearest before it by name come
+    /// first: of many equal sets each is known by a few.
+    fn of<'a>(&'a self, frs: &'a ValidFrs) -> impl Iterator<Item = &'a ObjectKey> {
         let could_be_taken = self.by_label.get(&required(frs));
         let could_take = labels(frs).filter_map(|label| self.by_required.get(&label));
-        let candidates = could_be_taken.into_iter().chain(could_take).flatten();
-        candidates.filter(|key| **key != frs.key).collect()
+        let sets = could_be_taken.into_iter().chain(could_take);
+        let nearest_first = |sets: &'a BTreeSet<ObjectKey>| {
+            let before = sets.range(..&frs.key).rev();
+            before.chain(sets.range(&frs.key..).rev())
+        };
+        sets.flat_map(nearest_first).filter(|key| **key != frs.key)
     }
 }
 
 /// Whether one of two sets of a namespace could adopt the other's pods.
-pub(crate) fn overlap(a: &ValidFrs, b: &ValidFrs) -> bool {
+fn overlap(a: &ValidFrs, b: &ValidFrs) -> bool {
+    #[cfg(test)]
+    tests::COMPARISONS.with(|count| count.set(count.get() + 1));
     let takes = |a: &ValidFrs, b: &ValidFrs| {
         fedrs_api::selector::matches(&a.selector, &b.template.metadata.labels)
     };
@@ -82,13 +201,19 @@ fn remove(index: &mut BTreeMap<Label, BTreeSet<ObjectKey>>, label: &Label, key: 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use fedrs_api::FederatedReplicaSet;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn frs(name: usize, selector: &Value, labels: &Value) -> ValidFrs {
+    thread_local! {
+        pub(super) static COMPARISONS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn frs(name: usize, selector: &Value, labels: &Value) -> Arc<ValidFrs> {
         let object: FederatedReplicaSet = serde_json::from_value(json!({
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "FederatedReplicaSet",
@@ -99,7 +224,7 @@ mod tests {
             },
         }))
         .unwrap();
-        ValidFrs::check(&object).unwrap()
+        ValidFrs::check(&object).unwrap().into()
     }
 
     /// A set that requires some of its own labels, by value or by existence.
@@ -117,28 +242,77 @@ mod tests {
         })
     }
 
+    /// What each set knows.
+    fn known(index: &SelectorIndex) -> BTreeMap<ObjectKey, BTreeSet<ObjectKey>> {
+        let sets = index.sets.iter();
+        sets.map(|(key, set)| (key.clone(), set.known.clone()))
+            .collect()
+    }
+
     proptest! {
         #[test]
-        fn the_candidates_contain_every_overlap(
-            sets in prop::collection::vec(set(), 1..8),
-            removed in prop::collection::vec(any::<bool>(), 8),
+        fn every_overlap_is_known_and_who_learns_or_forgets_one_is_returned(
+            changes in prop::collection::vec((0_usize..9, prop::option::of(set())), 1..40),
         ) {
-            let sets: Vec<_> = sets.iter().enumerate().map(|(name, (selector, labels))| frs(name, selector, labels)).collect();
             let mut index = SelectorIndex::default();
-            for set in &sets {
-                index.insert(set);
-            }
-            for (set, _) in sets.iter().zip(&removed).filter(|(_, removed)| **removed) {
-                index.remove(set);
-            }
-            for set in &sets {
-                let candidates = index.candidates(set);
-                for (other, removed) in sets.iter().zip(&removed).filter(|(other, _)| other.key != set.key) {
-                    let is_candidate = candidates.contains(&other.key);
-                    prop_assert!(!removed || !is_candidate);
-                    prop_assert!(*removed || is_candidate || !overlap(set, other));
+            let mut sets = BTreeMap::new();
+            for (name, change) in changes {
+                let before = known(&index);
+                let key = ObjectKey::new("default", &*format!("s{name}"));
+                let returned = if let Some((selector, labels)) = change {
+                    let frs = frs(name, &selector, &labels);
+                    sets.insert(key.clone(), Arc::clone(&frs));
+                    index.insert(&frs)
+                } else {
+                    sets.remove(&key);
+                    index.remove(&key)
+                };
+                let now = known(&index);
+                prop_assert!(now.keys().eq(sets.keys()));
+                for (a, frs) in &sets {
+                    let others = sets.iter().filter(|(b, other)| a != *b && overlap(frs, other));
+                    prop_assert!(now[a].iter().eq(others.map(|(b, _)| b)));
+                    let is_unchanged = before.get(a) == Some(&now[a]);
+                    prop_assert!(*a == key || is_unchanged || returned.contains(a));
                 }
+                prop_assert!(!returned.contains(&key));
             }
         }
+    }
+
+    #[test]
+    fn s4_equal_selectors_cost_a_few_comparisons_and_reports_each() {
+        const SETS: usize = 1000;
+        let labels = json!({ "app": "web" });
+        let equal = |name| frs(name, &json!({ "matchLabels": labels }), &labels);
+        let mut index = SelectorIndex::default();
+        COMPARISONS.set(0);
+        let mut reports = 0;
+        // In the order of creation, in that of a list, and in the opposite one.
+        for name in (SETS..2 * SETS)
+            .chain(2 * SETS..3 * SETS)
+            .chain((0..SETS).rev())
+        {
+            reports += index.insert(&equal(name)).len();
+        }
+        // One that changes its labels again and again, and all that are deleted.
+        let other = json!({ "app": "web", "other": "x" });
+        for labels in [&other, &labels].into_iter().cycle().take(SETS) {
+            let selector = json!({ "matchLabels": labels });
+            reports += index.insert(&frs(SETS, &selector, labels)).len();
+        }
+        for name in 0..3 * SETS {
+            let key = ObjectKey::new("default", &*format!("s{name}"));
+            reports += index.remove(&key).len();
+        }
+        let changes = 7 * SETS;
+        let comparisons = COMPARISONS.get();
+        assert!(comparisons < 100 * changes, "{comparisons} comparisons");
+        assert!(reports < 20 * changes, "{reports} reports");
+        println!(
+            "{} comparisons and {} reports for each change",
+            comparisons / changes,
+            reports / changes
+        );
     }
 }
