@@ -3,6 +3,8 @@
 //! Whoever can write the Secret decides what the controller does: a program would run as the controller, and a file would
 //! be one of the controller's own, above all its token, sent to a server of the writer's choice.
 
+use http::{Uri, uri::Scheme};
+
 use super::{Insecure, Kubeconfig, KubeconfigError};
 use crate::config::SecretKubeconfigs;
 
@@ -31,7 +33,10 @@ impl Kubeconfig {
     /// What leaves the credentials unprotected. A kubeconfig file is used nevertheless: whoever writes it runs the controller.
     pub fn insecure(&self) -> impl Iterator<Item = Insecure> {
         let skips = self.cluster.insecure_skip_tls_verify == Some(true);
-        let is_plain = self.server().starts_with("http:");
+        // Schemes are compared without regard to case, by clients, too.
+        let server = self.server().parse::<Uri>();
+        let scheme = server.as_ref().ok().and_then(Uri::scheme);
+        let is_plain = scheme != Some(&Scheme::HTTPS);
         let found = [(Insecure::SkipTlsVerify, skips), (Insecure::Http, is_plain)];
         found
             .into_iter()
@@ -158,6 +163,8 @@ mod tests {
             (of("https://c", ", insecure-skip-tls-verify: false"), Ok(())),
             (of("https://c", skips), rejected(Insecure::SkipTlsVerify)),
             (of("http://c", ""), rejected(Insecure::Http)),
+            (of("HTTP://c", ""), rejected(Insecure::Http)),
+            (of("HTTPS://c", ""), Ok(())),
         ] {
             let mut allowed = SecretKubeconfigs::default();
             assert_eq!(kubeconfig.check_permitted(allowed), expected);
