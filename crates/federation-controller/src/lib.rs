@@ -40,6 +40,7 @@ mod readiness;
 mod reconcile;
 mod reconcile_queue;
 mod selector_index;
+mod short_list;
 mod trigger;
 
 pub use controller::{Controller, Running};

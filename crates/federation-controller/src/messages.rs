@@ -8,6 +8,8 @@ use fedrs_api::{plural, pluralize};
 use jiff::Timestamp;
 use reflector::printable;
 
+use crate::short_list::short_list;
+
 // Readiness.
 
 pub(crate) fn crds_missing(kind: &str) -> String {
@@ -31,15 +33,19 @@ pub(crate) fn may_not_list(kind: &str, error: &str) -> String {
 pub(crate) fn deletion_pending(members: &[String], until: Timestamp) -> String {
     format!(
         "the deletion waits for {}, which may still have the local ReplicaSet, and continues without them at {until:.0}",
-        members.join(", ")
+        names(members)
     )
 }
 
 pub(crate) fn left_behind(members: &[String], deadline: Duration) -> String {
     format!(
         "the local ReplicaSet may be left in {}: no answer within {deadline:?}",
-        members.join(", ")
+        names(members)
     )
+}
+
+fn names(members: &[String]) -> String {
+    short_list(members.iter().cloned(), ", ").unwrap_or_default()
 }
 
 pub(crate) fn deletion_held(finalizers: &[&str]) -> String {

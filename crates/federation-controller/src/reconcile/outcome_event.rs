@@ -5,6 +5,7 @@ use fedrs_api::{EventReason, names, pluralize};
 use crate::{
     check::Outcome,
     event::{Event, EventType},
+    short_list::SHOWN,
 };
 
 /// The event of an outcome in `cluster`, if people should see it; `done` is the event of an action that was carried out.
@@ -62,9 +63,6 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
     })
 }
 
-/// Clusters that one event names at most.
-const SHOWN_CLUSTERS: usize = 8;
-
 /// One event for what was done at once in several clusters. Warnings stay separate, so that repeated ones are counted.
 pub(super) fn at_once(events: impl Iterator<Item = Event>) -> Vec<Event> {
     let mut merged: Vec<(Event, usize)> = Vec::new();
@@ -75,7 +73,7 @@ pub(super) fn at_once(events: impl Iterator<Item = Event>) -> Vec<Event> {
         match merged.iter_mut().find(is_same) {
             Some((first, clusters)) => {
                 *clusters += 1;
-                if *clusters <= SHOWN_CLUSTERS {
+                if *clusters <= SHOWN {
                     first.message = format!("{}; {}", first.message, event.message);
                 }
             }
@@ -83,8 +81,8 @@ pub(super) fn at_once(events: impl Iterator<Item = Event>) -> Vec<Event> {
         }
     }
     let events = merged.into_iter().map(|(mut event, clusters)| {
-        if clusters > SHOWN_CLUSTERS {
-            let more = pluralize((clusters - SHOWN_CLUSTERS) as u64, "more cluster");
+        if clusters > SHOWN {
+            let more = pluralize((clusters - SHOWN) as u64, "more cluster");
             event.message = format!("{}; and {more}", event.message);
         }
         event

@@ -4,11 +4,14 @@ use cluster_informer::{Health, SyncState, WorkloadView};
 use federation_controller::check::{
     Check, InvalidFrs, Outcome, Outcomes, SetChange, StatusRefresh, reject, with_outcomes,
 };
-use fedrs_api::{ClusterReason, ClusterState, ConditionType, FieldError, conditions::find};
+use fedrs_api::{
+    ClusterReason, ClusterState, ConditionType, FieldError, RejectionKind, conditions::find,
+};
 use serde_json::json;
 
 use crate::world::{
-    DESIRED, World, at, condition, condition_reason, even, frs, frs_with, hold, running,
+    DESIRED, TEMPLATE, World, at, condition, condition_message, condition_reason, even, frs,
+    frs_with, hold, running,
 };
 
 fn failing() -> Health {
@@ -355,4 +358,49 @@ fn f26_growth_counts_a_write_that_has_not_been_answered() {
         !grown,
         "b may have 6, a has 6: nothing is left of the surge"
     );
+}
+
+#[test]
+fn s6_conditions_name_a_few_of_many_members() {
+    let names: Vec<_> = (0..200)
+        .map(|number| format!("member-{number:03}"))
+        .collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let new = || World::new(frs(200, even(true)), &names);
+    // Pods of another template that never get ready, in members that are cordoned.
+    let mut unready = new();
+    for member in &mut unready.members {
+        hold(member, 1, 0);
+        member.view.pods.by_template = vec![(TEMPLATE + 1, 1)];
+        member.schedulable = false;
+    }
+    unready.previous = unready.check().status;
+    unready.frs = frs(400, even(true));
+    unready.now = 3600;
+    // Members in which the ReplicaSet has another owner.
+    let mut foreign = new();
+    let (kind, message) = (RejectionKind::NameConflict, "x".repeat(512));
+    let rejected = Outcome::Rejected { kind, message };
+    foreign.step_unless(|_| Some(rejected.clone()));
+    for (world, types) in [
+        (
+            unready,
+            &[
+                "NotBecomingReady",
+                "TemplateOutdated",
+                "Placed",
+                "Reconciling",
+            ][..],
+        ),
+        (foreign, &["NameConflict", "Reconciling"]),
+    ] {
+        let decided = world.check();
+        for type_ in types {
+            let message = condition_message(&decided, type_);
+            assert!(message.contains("and 192 more"), "{type_}: {message}");
+        }
+        for condition in &decided.status.conditions {
+            assert!(condition.message.len() < 5000, "{condition:?}");
+        }
+    }
 }

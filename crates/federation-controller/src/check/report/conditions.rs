@@ -10,13 +10,16 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::placement::PlacementReport;
-use crate::check::{
-    count::from_status,
-    decision::{Decision, MemberDecision},
-    eligibility::Eligibility,
-    evaluation::MemberEvaluation,
-    plan,
-    time::after,
+use crate::{
+    check::{
+        count::from_status,
+        decision::{Decision, MemberDecision},
+        eligibility::Eligibility,
+        evaluation::MemberEvaluation,
+        plan,
+        time::after,
+    },
+    short_list::short_list,
 };
 
 /// The time without progress after which `NotBecomingReady` is true: the default `progressDeadlineSeconds` of a Deployment.
@@ -24,8 +27,6 @@ const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Different rejections of the template that are shown at most.
 const SHOWN: usize = 3;
-/// Clusters with waits that are shown at most.
-const SHOWN_CLUSTERS: usize = 8;
 
 const JOINING: &str = "members that were just added have not answered yet";
 
@@ -216,20 +217,15 @@ fn waiting(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Strin
     }
     // What only shows more capacity matters where replicas have no cluster.
     let is_capacity = |wait: &&ClusterWait| wait.reason == WaitReason::CapacityProbe;
-    let mut waiting = status.clusters.iter().filter_map(|cluster| {
+    let waiting = status.clusters.iter().filter_map(|cluster| {
         let waits = cluster.waits.iter().filter(|wait| !is_capacity(wait));
         let waits = list(waits.map(ToString::to_string), ", and ")?;
         Some(format!("{}: waiting {waits}", cluster.name))
     });
-    let first = list(waiting.by_ref().take(SHOWN_CLUSTERS), "; ");
-    match (first, waiting.count()) {
-        (Some(first), 0) => first,
-        (Some(first), more) => format!("{first}; and in {more} more"),
-        (None, _) => {
-            let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
-            format!("waiting for a cluster for {unplaced}")
-        }
-    }
+    short_list(waiting, "; ").unwrap_or_else(|| {
+        let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
+        format!("waiting for a cluster for {unplaced}")
+    })
 }
 
 /// `parts` in one line, if there are any.
@@ -293,7 +289,7 @@ fn name_conflict(status: &FederatedReplicaSetStatus) -> Option<String> {
         let is_conflict = rejection.kind == RejectionKind::NameConflict;
         is_conflict.then(|| format!("{}: {}", cluster.name, rejection.message))
     });
-    list(conflicts, "; ")
+    short_list(conflicts, "; ")
 }
 
 fn selector_overlap(decision: &Decision<'_>) -> Option<String> {
@@ -321,7 +317,7 @@ fn move_blocked(decision: &Decision<'_>, unready: bool) -> Option<String> {
                 member.name()
             )
         });
-    let surplus = list(surplus, ", ")?;
+    let surplus = short_list(surplus, ", ")?;
     Some(format!(
         "cannot remove {surplus}: replacements are not ready"
     ))
@@ -341,7 +337,7 @@ fn unready_for_long(decision: &Decision<'_>) -> Option<String> {
             format!("{pods} in {name} not ready, without progress since {since:.0}")
         })
     });
-    list(unready, "; ")
+    short_list(unready, "; ")
 }
 
 /// Clusters whose local ReplicaSet another writer keeps changing.
@@ -353,7 +349,7 @@ fn contended(decision: &Decision<'_>) -> Option<String> {
             "the ReplicaSet in {name} was changed {times} times by {manager}, and restored each time"
         ))
     });
-    list(contentions, "; ")
+    short_list(contentions, "; ")
 }
 
 /// Clusters with pods of other templates: a ReplicaSet keeps the pods that it has.
@@ -365,7 +361,7 @@ fn template_outdated(decision: &Decision<'_>) -> Option<String> {
             .pods_by_template(decision.snapshot.template_hash);
         (!is_lost && pods > 0).then(|| format!("{pods} in {}", member.name()))
     });
-    let outdated = list(outdated, ", ")?;
+    let outdated = short_list(outdated, ", ")?;
     Some(format!(
         "pods were created from another template, or adopted: {outdated}; they stay until they are deleted"
     ))

@@ -2,9 +2,12 @@
 
 use fedrs_api::{ConditionReason, closest_name, pluralize};
 
-use crate::check::{
-    decision::Decision,
-    snapshot::{Member, NamespaceState},
+use crate::{
+    check::{
+        decision::Decision,
+        snapshot::{Member, NamespaceState},
+    },
+    short_list::short_list,
 };
 
 /// Unknown names that are shown at most.
@@ -73,9 +76,8 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
         ("cordoned", cordoned),
     ] {
         let excluded = members().filter(is_excluded);
-        let names: Vec<_> = excluded.map(|member| member.name.as_str()).collect();
-        if !names.is_empty() {
-            message = format!("{message}; excluded ({cause}): {}", names.join(", "));
+        if let Some(names) = short_list(excluded.map(|member| member.name.clone()), ", ") {
+            message = format!("{message}; excluded ({cause}): {names}");
         }
     }
     (reason, message)
