@@ -89,9 +89,13 @@ impl Host {
         ) {
             (Method::GET, Some(_)) => return self.page(&query),
             (Method::PATCH, Some((_, name))) => {
-                let patch = request.into_body().collect_bytes().await.unwrap();
-                let name = name.split('/').nth(1).unwrap();
-                self.keep(name, &serde_json::from_slice(&patch).unwrap());
+                let patch = request.into_body().collect_bytes().await;
+                let patch = patch.expect("the body is in memory");
+                let name = name.split('/').nth(1).expect("a set is patched");
+                self.keep(
+                    name,
+                    &serde_json::from_slice(&patch).expect("a patch is JSON"),
+                );
                 return Full::new(self.sets[name].clone()).boxed();
             }
             (Method::GET, None) if path.ends_with("/kube-system") => {
@@ -111,7 +115,10 @@ impl Host {
             let value = query.split('&').find_map(|pair| pair.strip_prefix(name));
             value.and_then(|value| value.parse().ok())
         };
-        let (first, limit) = (number("continue=").unwrap_or(0), number("limit=").unwrap());
+        let (first, limit) = (
+            number("continue=").unwrap_or(0),
+            number("limit=").expect("lists have pages"),
+        );
         let next = Some(first + limit).filter(|next| *next < self.sets.len());
         let next = next.map_or(String::new(), |next| next.to_string());
         let metadata = json!({ "resourceVersion": "1", "continue": next });
@@ -157,8 +164,10 @@ async fn costs_little(host: Arc<Host>, expected: &str) {
         fence: Fence::open(),
     };
     let cancel = CancellationToken::new();
-    let running = controller.start(cancel.clone()).await.unwrap();
-    events.send(MemberEvent::Complete).await.unwrap();
+    let running = controller.start(cancel.clone()).await;
+    let running = running.expect("it is not cancelled");
+    let complete = events.send(MemberEvent::Complete).await;
+    complete.expect("the controller runs");
     let (started, deadline) = (Instant::now(), begun + Duration::from_secs(60));
     while host.accepted.lock().len() < host.sets.len() {
         assert!(
@@ -203,7 +212,7 @@ async fn s4_a_template_of_too_many_values_is_not_read() {
 async fn s4_many_templates_of_many_values_cost_their_bytes() {
     let _alone = ALONE.lock().await;
     let host = Host::with(30, |set| {
-        container(set)["x"] = json!(vec![json!({ "a": 0 }); 9_900])
+        container(set)["x"] = json!(vec![json!({ "a": 0 }); 9_900]);
     });
     costs_little(host, "True the spec").await;
 }
@@ -219,16 +228,17 @@ async fn s4_the_annotations_of_tools_are_not_kept() {
     costs_little(host, "True the spec").await;
 }
 
+type Change = fn(&mut Value);
+
 #[tokio::test(start_paused = true)]
 async fn s4_maps_and_lists_of_very_many_entries_are_not_kept() {
     let _alone = ALONE.lock().await;
-    type Change = fn(&mut Value);
     let cases: [(&str, Change); 5] = [
         ("metadata.labels", |set| {
-            set["metadata"]["labels"] = entries(100_000)
+            set["metadata"]["labels"] = entries(100_000);
         }),
         ("metadata.finalizers", |set| {
-            set["metadata"]["finalizers"] = json!(vec!["a/b"; 200_000])
+            set["metadata"]["finalizers"] = json!(vec!["a/b"; 200_000]);
         }),
         ("spec.template.metadata.labels", |set| {
             set["spec"]["template"]["metadata"]["labels"] = entries(19_000);

@@ -77,7 +77,8 @@ impl FrsStore {
         let names = sets.selectors.known(key).map(|key| key.name.to_string());
         let mut names: Vec<_> = names.collect();
         if names.len() == MAX_KNOWN {
-            names[MAX_KNOWN - 1] = "and others".to_owned();
+            names.truncate(MAX_KNOWN - 1);
+            names.push("and others".to_owned());
         }
         names
     }
