@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use reflector::{
     Versioned,
-    partial::{name, null_as_default},
+    partial::{Text, for_each_item, name, null_as_default},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::quantity;
 
@@ -133,13 +133,13 @@ pub(crate) struct NodeObject {
 pub(crate) struct NodeMetadata {
     #[serde(deserialize_with = "name")]
     pub(crate) name: Box<str>,
-    #[serde(default)]
-    resource_version: Option<Box<str>>,
+    #[serde(default, deserialize_with = "name")]
+    resource_version: Box<str>,
 }
 
 impl Versioned for NodeObject {
     fn resource_version(&self) -> Option<&str> {
-        self.metadata.resource_version.as_deref()
+        Some(&self.metadata.resource_version)
     }
 }
 
@@ -154,8 +154,8 @@ struct NodeSpec {
 struct NodeStatus {
     #[serde(deserialize_with = "null_as_default")]
     allocatable: Allocatable,
-    #[serde(deserialize_with = "null_as_default")]
-    conditions: Vec<NodeCondition>,
+    #[serde(rename = "conditions", deserialize_with = "null_as_default")]
+    ready: ReadyCondition,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -166,27 +166,45 @@ struct Allocatable {
     pods: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeCondition {
-    r#type: String,
-    status: String,
-    last_transition_time: Option<Timestamp>,
+/// The condition `Ready`.
+#[derive(Debug, Default)]
+struct ReadyCondition {
+    is_true: bool,
+    since: Option<Timestamp>,
+}
+
+impl<'de> Deserialize<'de> for ReadyCondition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Condition<'a> {
+            #[serde(borrow)]
+            r#type: Text<'a>,
+            #[serde(borrow)]
+            status: Text<'a>,
+            last_transition_time: Option<Timestamp>,
+        }
+        let mut ready = None;
+        for_each_item(deserializer, |condition: Condition<'_>| {
+            if condition.r#type.0 == "Ready" {
+                ready.get_or_insert(Self {
+                    is_true: condition.status.0 == "True",
+                    since: condition.last_transition_time,
+                });
+            }
+        })?;
+        Ok(ready.unwrap_or_default())
+    }
 }
 
 impl NodeObject {
     pub(crate) fn is_ready(&self) -> bool {
-        self.ready().is_some_and(|ready| ready.status == "True")
+        self.status.ready.is_true
     }
 
     /// Since when it has been ready, or not, by the cluster's clock.
     pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.ready()?.last_transition_time
-    }
-
-    fn ready(&self) -> Option<&NodeCondition> {
-        let mut conditions = self.status.conditions.iter();
-        conditions.find(|condition| condition.r#type == "Ready")
+        self.status.ready.since
     }
 }
 

@@ -4,7 +4,8 @@ use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{
     Versioned, limited_value,
-    partial::{name, null_as_default, printable_text},
+    partial::{Text, for_each_item, name, null_as_default},
+    printable,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -49,9 +50,17 @@ pub(crate) struct ReplicaSetMetadata {
     owner_references: Owners,
 }
 
+/// The template of one object of a page is in memory at a time: it takes a multiple of its bytes.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "WholeSpec")]
 struct ReplicaSetSpec {
+    replicas: u32,
+    hash: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WholeSpec {
     /// The API server's own default.
     #[serde(default = "one")]
     replicas: u32,
@@ -67,6 +76,15 @@ fn one() -> u32 {
     1
 }
 
+impl From<WholeSpec> for ReplicaSetSpec {
+    fn from(spec: WholeSpec) -> Self {
+        Self {
+            replicas: spec.replicas,
+            hash: spec_hash(&spec.template, spec.min_ready_seconds, &spec.selector),
+        }
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ReplicaSetStatus {
@@ -75,30 +93,38 @@ struct ReplicaSetStatus {
     ready_replicas: u32,
     available_replicas: u32,
     fully_labeled_replicas: u32,
-    #[serde(deserialize_with = "null_as_default")]
-    conditions: Vec<Condition>,
+    #[serde(rename = "conditions", deserialize_with = "null_as_default")]
+    failure: FailureCondition,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Condition {
-    r#type: String,
-    status: String,
-    last_transition_time: Option<Timestamp>,
-    #[serde(default, deserialize_with = "printable_text")]
-    message: String,
-}
+/// The condition `ReplicaFailure`, while it is true (F32).
+#[derive(Debug, Default)]
+struct FailureCondition(Option<ReplicaFailure>);
 
-impl ReplicaSetStatus {
-    /// The condition `ReplicaFailure`, while it is true (F32).
-    fn replica_failure(&self) -> Option<ReplicaFailure> {
-        let mut conditions = self.conditions.iter();
-        let failure = conditions
-            .find(|condition| condition.r#type == "ReplicaFailure" && condition.status == "True")?;
-        Some(ReplicaFailure {
-            since: failure.last_transition_time,
-            message: failure.message.clone(),
-        })
+impl<'de> Deserialize<'de> for FailureCondition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Condition<'a> {
+            #[serde(borrow)]
+            r#type: Text<'a>,
+            #[serde(borrow)]
+            status: Text<'a>,
+            last_transition_time: Option<Timestamp>,
+            #[serde(default, borrow)]
+            message: Option<Text<'a>>,
+        }
+        let mut failure = None;
+        for_each_item(deserializer, |condition: Condition<'_>| {
+            if condition.r#type.0 == "ReplicaFailure" && condition.status.0 == "True" {
+                let message = condition.message.map(|message| printable(&message.0));
+                failure.get_or_insert(ReplicaFailure {
+                    since: condition.last_transition_time,
+                    message: message.unwrap_or_default(),
+                });
+            }
+        })?;
+        Ok(Self(failure))
     }
 }
 
@@ -135,8 +161,8 @@ impl From<ReplicaSetObject> for WorkloadState {
             ready_replicas: status.ready_replicas,
             available_replicas: status.available_replicas,
             fully_labeled_replicas: status.fully_labeled_replicas,
-            replica_failure: status.replica_failure(),
-            spec_hash: spec_hash(&spec.template, spec.min_ready_seconds, &spec.selector),
+            replica_failure: status.failure.0,
+            spec_hash: spec.hash,
             lowest_replicas: spec.replicas,
             federation: labels.federation.map(String::from).unwrap_or_default(),
             member_cluster: labels.member_cluster.map(String::from).unwrap_or_default(),

@@ -4,10 +4,11 @@
 use fedrs_api::{JsonText, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::{
+    limited_value,
     partial::{self, Text, for_each_entry, for_each_item, is_present, null_as_default},
     printable,
 };
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
     manifest::{ReplicaSet, Spec},
@@ -53,7 +54,7 @@ impl<'de> Deserialize<'de> for LiveLabels {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut federation = None;
         for_each_entry(deserializer, &[labels::FEDERATION], |_, value| {
-            federation = Some(value.to_owned());
+            federation = Some(label(value));
         })?;
         Ok(Self { federation })
     }
@@ -127,10 +128,29 @@ impl<'de> Deserialize<'de> for LastWriter {
 #[serde(default)]
 pub(super) struct LiveSpec {
     pub(super) replicas: Option<u32>,
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "limited_selector")]
     pub(super) selector: LabelSelector,
     #[serde(deserialize_with = "null_as_default")]
     template: LiveTemplate,
+}
+
+/// The values, and the bytes, that a selector may have: it is kept while the set is written.
+const MAX_SELECTOR_VALUES: usize = 2000;
+const MAX_SELECTOR_BYTES: usize = 64 << 10;
+
+fn limited_selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LabelSelector, D::Error> {
+    let value = limited_value::<MAX_SELECTOR_VALUES, _>(deserializer)?;
+    let bytes = value.to_string().len();
+    if bytes > MAX_SELECTOR_BYTES {
+        return Err(D::Error::custom(format!("a selector of {bytes} bytes")));
+    }
+    let selector = Option::<LabelSelector>::deserialize(value);
+    Ok(selector.map_err(D::Error::custom)?.unwrap_or_default())
+}
+
+/// The value of a label, which has at most 63 characters: of a longer one, which equals none of ours, one more.
+pub(super) fn label(value: &str) -> String {
+    value.chars().take(64).collect()
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -243,6 +263,26 @@ mod tests {
 
     fn read(live: &Value) -> LiveSet {
         serde_json::from_str(&live.to_string()).unwrap()
+    }
+
+    #[test]
+    fn s5_what_is_kept_of_a_set_has_a_limit() {
+        let long = "x".repeat(1_000_000);
+        let live = read(&json!({ "metadata": { "labels": { labels::FEDERATION: long } } }));
+        let label = live.metadata.labels.unwrap().federation;
+        assert_eq!(label.as_deref(), Some(&*"x".repeat(64)));
+        let expression = json!({ "key": "app", "operator": "In", "values": ["web"] });
+        for (selector, is_read) in [
+            (Value::Null, true),
+            (json!({ "matchLabels": { "app": "web" } }), true),
+            (json!({ "matchExpressions": vec![expression; 100] }), true),
+            (json!({ "matchExpressions": vec![json!({}); 3000] }), false),
+            (json!({ "matchLabels": { "app": long } }), false),
+        ] {
+            let live = json!({ "spec": { "selector": selector } }).to_string();
+            let read = serde_json::from_str::<LiveSet>(&live);
+            assert_eq!(read.is_ok(), is_read, "{:?}", read.err());
+        }
     }
 
     #[test]

@@ -7,14 +7,14 @@ use std::{collections::BTreeMap, time::Duration};
 use fedrs_api::{ValidFrs, annotations, labels};
 use futures::{StreamExt, TryStreamExt, stream};
 use reflector::{
-    Collection, ReflectorSettings,
-    partial::{self, Text, for_each_entry, for_each_item, null_as_default},
+    Collection, ReflectorSettings, Uid,
+    partial::{self, for_each_entry, for_each_item, null_as_default},
 };
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::LocalWorkload;
+use super::{LocalWorkload, live_set::label};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
@@ -23,8 +23,8 @@ use crate::{
 
 /// Concurrent writes of pods.
 const CONCURRENT_WRITES: usize = 8;
-/// The most pods that are written at once; the next check labels the others.
-const MAX_PODS: usize = 20_000;
+/// What the pods that are written at once may take, in bytes: ten thousand usual ones.
+const MAX_BYTES: usize = 1 << 20;
 /// The longest that all pages of pods may take together.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -37,9 +37,9 @@ struct Pod {
 #[derive(Deserialize)]
 struct PodMeta {
     #[serde(deserialize_with = "partial::name")]
-    name: String,
+    name: Box<str>,
     #[serde(deserialize_with = "partial::name")]
-    uid: String,
+    uid: Box<str>,
     #[serde(default, deserialize_with = "null_as_default")]
     labels: OwnLabels,
     #[serde(
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for OwnLabels {
         let mut own = Self::default();
         let keys = [labels::REPLICA_SET, labels::FEDERATION];
         for_each_entry(deserializer, &keys, |key, value| {
-            own.0.insert(key.to_owned(), value.to_owned());
+            own.0.insert(key.to_owned(), label(value));
         })?;
         Ok(own)
     }
@@ -67,24 +67,50 @@ impl<'de> Deserialize<'de> for OwnLabels {
 
 /// The uid of the pod's controller.
 #[derive(Default)]
-struct ControllerUid(Option<String>);
+struct ControllerUid(Option<Uid>);
 
 impl<'de> Deserialize<'de> for ControllerUid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Owner<'a> {
-            #[serde(borrow)]
-            uid: Text<'a>,
+        struct Owner {
+            uid: Uid,
             #[serde(default, deserialize_with = "null_as_default")]
             controller: bool,
         }
         let mut controller = Self::default();
-        for_each_item(deserializer, |owner: Owner<'_>| {
+        for_each_item(deserializer, |owner: Owner| {
             if owner.controller {
-                controller = Self(Some(owner.uid.0.into_owned()));
+                controller = Self(Some(owner.uid));
             }
         })?;
         Ok(controller)
+    }
+}
+
+/// Pods to write.
+#[derive(Default)]
+struct Pods {
+    refs: Vec<PodRef>,
+    bytes: usize,
+    /// Whether there are more.
+    has_more: bool,
+}
+
+/// What is kept of a pod to write.
+struct PodRef {
+    name: Box<str>,
+    uid: Box<str>,
+}
+
+impl Pods {
+    fn push(&mut self, PodMeta { name, uid, .. }: PodMeta) {
+        let bytes = self.bytes + size_of::<PodRef>() + name.len() + uid.len();
+        if bytes > MAX_BYTES {
+            self.has_more = true;
+        } else {
+            self.bytes = bytes;
+            self.refs.push(PodRef { name, uid });
+        }
     }
 }
 
@@ -98,7 +124,8 @@ impl Pod {
 }
 
 impl LocalWorkload<'_> {
-    /// Adds our labels to the pods of the set with this uid that have none (F30).
+    /// Adds our labels to the pods of the set with this uid that have none (F30). Of very many, the next check labels the
+    /// others.
     pub(super) async fn label_pods(
         self,
         frs: &ValidFrs,
@@ -122,13 +149,18 @@ impl LocalWorkload<'_> {
         let selector = own
             .map(|(label, value)| format!("{label}={value}"))
             .join(",");
-        let pods = self.pods(&selector, uid, |_| true).await?;
         let bare = json!({
             "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
             "annotations": { annotations::TEMPLATE_HASH: null },
         });
-        self.patch_pods(pods, &bare).await?;
-        Ok(())
+        loop {
+            let pods = self.pods(&selector, uid, |_| true).await?;
+            let has_more = pods.has_more;
+            self.patch_pods(pods, &bare).await?;
+            if !has_more {
+                return Ok(());
+            }
+        }
     }
 
     /// The first pods of the set with this uid that `selector` matches and `is_wanted` accepts.
@@ -137,18 +169,17 @@ impl LocalWorkload<'_> {
         selector: &str,
         uid: &str,
         is_wanted: impl Fn(&Pod) -> bool,
-    ) -> Result<Vec<PodMeta>, CallError> {
+    ) -> Result<Pods, CallError> {
         let settings = ReflectorSettings {
             page_timeout: self.executor.call_timeout,
             ..ReflectorSettings::default()
         };
-        let mut pods = Vec::new();
+        let (mut pods, owner) = (Pods::default(), Uid::of(uid));
         let client = self.member.client.clone();
         let collection = Collection::with_labels(self.pods_path(), selector);
         let listed = reflector::list(client, collection, &settings, |pod: Result<Pod, _>| {
             if let Ok(pod) = pod
-                && pods.len() < MAX_PODS
-                && pod.metadata.controller.0.as_deref() == Some(uid)
+                && pod.metadata.controller.0 == Some(owner)
                 && is_wanted(&pod)
             {
                 pods.push(pod.metadata);
@@ -165,11 +196,11 @@ impl LocalWorkload<'_> {
     }
 
     /// Merges `metadata` into the metadata of each pod; returns how many pods still existed.
-    async fn patch_pods(self, pods: Vec<PodMeta>, metadata: &Value) -> Result<usize, CallError> {
+    async fn patch_pods(self, pods: Pods, metadata: &Value) -> Result<usize, CallError> {
         let collection = self.pods_path();
-        let patch = async |pod: PodMeta| {
+        let patch = async |pod: PodRef| {
             let mut metadata = metadata.clone();
-            metadata["uid"] = pod.uid.into();
+            metadata["uid"] = (*pod.uid).into();
             let path = format!("{collection}/{}", pod.name);
             let patch = json!({ "metadata": metadata });
             let call = calls::merge_patch(&self.member.client, &path, &patch);
@@ -179,7 +210,7 @@ impl LocalWorkload<'_> {
                 answer => answer.map(|IgnoredAny| 1),
             }
         };
-        stream::iter(pods)
+        stream::iter(pods.refs)
             .map(patch)
             .buffer_unordered(CONCURRENT_WRITES)
             .try_fold(0, async |sum, pods| Ok(sum + pods))
@@ -188,5 +219,35 @@ impl LocalWorkload<'_> {
 
     fn pods_path(self) -> String {
         format!("/api/v1/namespaces/{}/pods", self.key.namespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s5_what_is_kept_of_pods_has_a_limit() {
+        let pod = |number: u32, label: &str| -> Pod {
+            let uid = format!("{number:036}");
+            let pod = json!({ "metadata": {
+                "name": format!("web-{number:05}"),
+                "uid": uid,
+                "labels": { labels::FEDERATION: label },
+                "ownerReferences": [{ "uid": "set", "controller": true }],
+            } });
+            serde_json::from_str(&pod.to_string()).unwrap()
+        };
+        let kept = pod(0, &"x".repeat(1_000_000)).metadata.labels.0;
+        assert_eq!(kept[labels::FEDERATION].len(), 64);
+        let mut pods = Pods::default();
+        for number in 0..10_000 {
+            pods.push(pod(number, "").metadata);
+        }
+        assert!(!pods.has_more);
+        for number in 10_000..20_000 {
+            pods.push(pod(number, "").metadata);
+        }
+        assert!(pods.has_more && pods.refs.len() < 15_000);
     }
 }
