@@ -65,10 +65,42 @@ async fn available(federation: &SimFederation, name: &str, replicas: u64) {
         .await;
 }
 
+/// How much the controller has to do with the hostile member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// One watch of all namespaces, three sets.
+    Small,
+    /// A watch for each of 50 namespaces, 19 sets.
+    Large,
+}
+
+/// The sets of a large scale.
+fn more() -> impl Iterator<Item = String> {
+    (0..16).map(|number| format!("more-{number}"))
+}
+
+/// Has `c` watched by 50 namespaces, and creates more sets.
+async fn enlarge(federation: &SimFederation) {
+    let names = (0..49).map(|number| format!("team-{number}"));
+    let names: Vec<_> = names.chain(["default".to_owned()]).collect();
+    let namespaces = json!({ "spec": { "namespaces": { "names": names } } });
+    federation.patch_member("c", &namespaces).await;
+    for name in more() {
+        let set = frs(&name, 3, &json!({ "clusters": { "*": { "weight": 1 } } }));
+        federation.create(&set).await;
+    }
+    for name in more() {
+        available(federation, &name, 3).await;
+    }
+}
+
 /// Has the controller read, write, and release in all members during an attack of `c`; then `c` is honest again.
-async fn survives(attack: Attack) {
+async fn survives(attack: Attack, scale: Scale) {
     let panicked = panics();
     let (federation, switch) = federation().await;
+    if scale == Scale::Large {
+        enlarge(&federation).await;
+    }
     let web = frs("gone", 3, &json!({ "clusters": { "*": { "weight": 1 } } }));
     federation.create(&web).await;
     available(&federation, "gone", 3).await;
@@ -81,6 +113,12 @@ async fn survives(attack: Attack) {
         "template": { "spec": { "containers": [{ "name": "c", "image": "web:2" }] } },
     } });
     federation.patch("web", &image).await;
+    // A set that has to be overwritten has none of its pods labeled.
+    if scale == Scale::Large && attack != Attack::LongLabels {
+        for name in more() {
+            federation.patch(&name, &image).await;
+        }
+    }
     federation
         .patch("local", &json!({ "spec": { "replicas": 12 } }))
         .await;
@@ -96,7 +134,7 @@ async fn survives(attack: Attack) {
     }
     let exceeds_a_limit = matches!(
         attack,
-        Attack::EndlessBody | Attack::HugeObject | Attack::PagesWithoutEnd
+        Attack::EndlessBody | Attack::HugeObject | Attack::LargeSets | Attack::PagesWithoutEnd
     );
     if exceeds_a_limit {
         let synced = federation.member_condition("c", "Synced").await;
@@ -123,35 +161,43 @@ async fn survives(attack: Attack) {
 }
 
 macro_rules! attacks {
-    ($($name:ident: $attack:ident,)*) => {$(
+    ($($name:ident: $attack:ident $scale:ident,)*) => {$(
         #[tokio::test(start_paused = true)]
         async fn $name() {
             let _alone = ALONE.lock().await;
-            survives(Attack::$attack).await;
+            survives(Attack::$attack, Scale::$scale).await;
         }
     )*};
 }
 
 attacks! {
-    s5_an_endless_body: EndlessBody,
-    s5_slow_bytes: SlowBytes,
-    s6_a_huge_error: HugeError,
-    s5_an_endless_error: EndlessError,
-    s5_a_redirect: Redirect,
-    s2_a_wrong_kind: WrongKind,
-    s5_deep_json: DeepJson,
-    s5_pages_without_end: PagesWithoutEnd,
-    s5_fabricated_objects_without_end: FabricatedObjectsWithoutEnd,
-    s5_a_flood_of_events: WatchFlood,
-    s5_an_object_before_its_type: ObjectBeforeType,
-    s5_a_huge_object: HugeObject,
-    s5_long_texts: LongTexts,
-    s5_unknown_keys: UnknownKeys,
-    s5_a_wide_template: WideTemplate,
-    s2_labels_as_text: LabelsAsText,
-    s2_largest_numbers: LargestNumbers,
-    s2_gigantic_numbers: GiganticNumbers,
-    s6_escape_sequences: Escapes,
+    s5_an_endless_body: EndlessBody Small,
+    s5_slow_bytes: SlowBytes Small,
+    s6_a_huge_error: HugeError Small,
+    s5_an_endless_error: EndlessError Small,
+    s5_a_redirect: Redirect Small,
+    s2_a_wrong_kind: WrongKind Small,
+    s5_deep_json: DeepJson Small,
+    s5_pages_without_end: PagesWithoutEnd Small,
+    s5_fabricated_objects_without_end: FabricatedObjectsWithoutEnd Small,
+    s5_a_flood_of_events: WatchFlood Small,
+    s5_an_object_before_its_type: ObjectBeforeType Small,
+    s5_a_huge_object: HugeObject Small,
+    s5_long_texts: LongTexts Small,
+    s5_unknown_keys: UnknownKeys Small,
+    s5_a_wide_template: WideTemplate Small,
+    s2_labels_as_text: LabelsAsText Small,
+    s2_largest_numbers: LargestNumbers Small,
+    s2_gigantic_numbers: GiganticNumbers Small,
+    s6_escape_sequences: Escapes Small,
+    s5_wide_pages: WidePages Small,
+    s5_a_wide_selector: WideSelector Small,
+    s5_large_sets: LargeSets Small,
+    s5_unfinished_bodies_in_50_namespaces: UnfinishedBodies Large,
+    s5_unfinished_events_in_50_namespaces: UnfinishedEvents Large,
+    s5_long_versions_in_50_namespaces: LongVersions Large,
+    s5_wide_selectors_of_19_sets: WideSelector Large,
+    s5_long_labels_of_unlabeled_pods_of_19_sets: LongLabels Large,
 }
 
 /// Random responses to every request of the controller: `FEDRS_SEED=7` repeats one, `FEDRS_SEEDS=500` tries more.

@@ -15,6 +15,7 @@ use parking_lot::RwLock;
 use tokio::sync::Notify;
 
 use crate::{
+    change::KeyedChange,
     cluster_info::ClusterInfo,
     health::Health,
     member_view::{MemberView, UnreadNamespace, WorkloadTotals},
@@ -33,6 +34,9 @@ pub enum WatchScope {
     /// These, each by a watch of its own.
     Namespaces(BTreeSet<String>),
 }
+
+/// What the workloads and pods of a member may take in memory: a third more than the most of usual ones do.
+const MAX_BYTES: usize = 32 << 20;
 
 /// What is known of one member cluster.
 pub struct ClusterStore {
@@ -65,7 +69,10 @@ impl ClusterStore {
             *parts = None;
             return vec![(None, Arc::clone(&self.whole))];
         };
-        let mut before = parts.take().unwrap_or_default();
+        let mut before = parts.take().unwrap_or_else(|| {
+            self.whole.forget_objects();
+            Parts::new()
+        });
         let now: Parts = names
             .iter()
             .map(|name| {
@@ -97,7 +104,7 @@ impl ClusterStore {
         }
     }
 
-    /// All stores: the first has the health and the nodes of the cluster.
+    /// All stores: the first has the health of the cluster.
     fn all(&self) -> Vec<Arc<MemberStore>> {
         let parts = self.parts.read();
         let parts = parts.iter().flat_map(BTreeMap::values);
@@ -120,11 +127,13 @@ impl ClusterStore {
         self.whole.clock()
     }
 
-    /// Whether the member has more objects than it may have, in all namespaces together.
+    /// Whether the member has more objects than it may have, or larger ones, in all namespaces together.
     pub(crate) fn is_full(&self, watch: Watch) -> bool {
         let stores = self.watched();
         let size: usize = stores.iter().map(|store| store.size(watch)).sum();
-        size >= watch.limit() || stores.iter().any(|store| store.is_full(watch))
+        let bytes: usize = stores.iter().map(|store| store.bytes()).sum();
+        let is_full = |store: &Arc<MemberStore>| store.is_full(watch);
+        size >= watch.limit() || bytes >= MAX_BYTES || stores.iter().any(is_full)
     }
 
     /// Whether the member has as many nodes as it may have.
@@ -153,26 +162,22 @@ impl ClusterStore {
     /// Changes the nodes. Returns what changed for which workload, and whether the state of the member itself has changed.
     pub(crate) fn change_nodes(
         &self,
-        mut change: impl FnMut(&mut NodeTable, Timestamp) -> Changed,
-    ) -> (Vec<crate::change::KeyedChange>, bool) {
-        let (mut workloads, mut is_news) = (Vec::new(), false);
-        for store in self.all() {
-            let (changed, news) = store.change_nodes(&mut change);
-            workloads.extend(changed);
-            is_news |= news;
-        }
-        (workloads, is_news)
+        change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed,
+    ) -> (Vec<KeyedChange>, bool) {
+        self.whole.change_nodes(&self.all(), change)
     }
 
-    /// Sets the result of a probe.
+    /// Sets the result of a probe. If the member returns, what is known dates from before the outage (F39).
     pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
-        let mut stores = self.all().into_iter();
-        let whole = stores.next().map(|whole| whole.set_health(health.clone()));
-        for part in stores {
-            part.set_health(health.clone());
+        let was_unreachable = matches!(self.whole.health(), Health::Unreachable { .. });
+        let change = self.whole.set_health(health.clone());
+        // An API server that rejects the credentials runs, and with it what watches the nodes. One that starts answers first
+        // that it knows no permissions, then that it is not ready.
+        if change != HealthChange::Unchanged && was_unreachable {
+            self.change_nodes(|nodes, _| nodes.begin_confirmation());
         }
-        let change = whole.unwrap_or(HealthChange::Unchanged);
         if change == HealthChange::Returned {
+            self.invalidate();
             self.returned.notify_one();
         }
         change
@@ -228,9 +233,7 @@ impl MemberView for ClusterStore {
     }
 
     fn confirm_nodes(&self) {
-        for store in self.all() {
-            store.confirm_nodes();
-        }
+        self.change_nodes(|nodes, _| nodes.begin_confirmation());
         self.returned.notify_one();
     }
 
@@ -286,7 +289,56 @@ impl fmt::Debug for ClusterStore {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn s5_the_namespaces_of_a_member_share_its_nodes() {
+        let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
+        let store = ClusterStore::new(clock, Duration::from_secs(30));
+        let scope = |names: &[&str]| {
+            let names = names.iter().map(|&name| name.to_owned());
+            WatchScope::Namespaces(names.collect())
+        };
+        let stores = store.set_scope(&scope(&["shop", "blog"]));
+        for (namespace, part) in &stores {
+            let namespace = namespace.as_deref().unwrap();
+            let pod = json!({
+                "metadata": {
+                    "uid": namespace, "namespace": namespace, "resourceVersion": "1",
+                    "ownerReferences": [{ "uid": namespace, "controller": true }],
+                },
+                "spec": { "nodeName": "n" },
+                "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+            });
+            part.apply_pod(serde_json::from_value(pod).unwrap());
+            let set = json!({
+                "metadata": { "uid": namespace, "namespace": namespace, "name": "web", "resourceVersion": "1" },
+                "spec": {},
+            });
+            part.apply_workload(serde_json::from_value(set).unwrap());
+        }
+        let ready = |namespace| store.workload(&ObjectKey::new(namespace, "web")).pods.ready;
+        assert_eq!((ready("shop"), ready("blog")), (1, 1));
+        let is_ready = |ready: &str| {
+            let conditions = json!([{ "type": "Ready", "status": ready }]);
+            let node =
+                json!({ "metadata": { "name": "n" }, "status": { "conditions": conditions } });
+            let node = serde_json::from_value(node).unwrap();
+            store.change_nodes(|nodes, now| nodes.apply(&node, now)).0
+        };
+        assert_eq!(is_ready("True").len(), 0);
+        assert_eq!(is_ready("False").len(), 2);
+        assert_eq!((ready("shop"), ready("blog")), (0, 0));
+        drop(stores);
+        store.set_scope(&scope(&["shop"]));
+        assert_eq!(is_ready("True").len(), 1);
+        store.set_scope(&WatchScope::All);
+        store.change_nodes(|nodes, _| nodes.delete("n"));
+        assert_eq!(is_ready("False").len(), 0);
+        assert!(!store.has_all_nodes());
+    }
 
     /// An API server that starts rejects the credentials first, then it is not ready.
     #[test]

@@ -46,7 +46,7 @@ impl Notifier {
     }
 
     /// Changes the nodes, and reports the changes of workloads and of the member.
-    pub(crate) fn change_nodes(&self, change: impl FnMut(&mut NodeTable, Timestamp) -> Changed) {
+    pub(crate) fn change_nodes(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
         let (workloads, is_news) = self.store.change_nodes(change);
         for (key, change) in workloads {
             self.workload_change(&key, change);
@@ -75,7 +75,7 @@ pub(crate) struct NodeHandler {
 }
 
 impl NodeHandler {
-    fn change(&self, change: impl FnMut(&mut NodeTable, Timestamp) -> Changed) {
+    fn change(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
         self.notifier.change_nodes(change);
     }
 }

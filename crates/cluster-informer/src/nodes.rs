@@ -85,29 +85,6 @@ impl NodeTable {
         self.info
     }
 
-    /// The same nodes, of which no pods are known.
-    pub(crate) fn without_pods(&self) -> Self {
-        let listed = self.slots.iter().filter(|node| node.listed.is_some());
-        let slots: Vec<Node> = listed
-            .map(|node| Node {
-                name: node.name.clone(),
-                pods: 0,
-                ..*node
-            })
-            .collect();
-        let ids = (0..).map(NodeId);
-        Self {
-            ids: slots
-                .iter()
-                .map(|node| node.name.clone())
-                .zip(ids)
-                .collect(),
-            slots,
-            free: Vec::new(),
-            ..*self
-        }
-    }
-
     /// Whether the limit for a member is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.ids.len() >= MAX_NODES

@@ -51,7 +51,12 @@ pub(crate) struct Owners {
     ids: HashMap<Uid, OwnerId>,
     slots: Vec<Owner>,
     free: Vec<OwnerId>,
+    /// The bytes of the texts of all slots.
+    text_bytes: usize,
 }
+
+/// What an owner takes without its texts: also its id, and the first nodes of its maps.
+const OWNER_BYTES: usize = size_of::<Owner>() + 300;
 
 #[derive(Debug)]
 struct Owner {
@@ -78,6 +83,11 @@ impl Owners {
             .map_or_else(PodCounts::default, |id| self.slots[id.0 as usize].counts())
     }
 
+    /// The bytes that they take, also of what is free.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.len() * OWNER_BYTES + self.text_bytes
+    }
+
     /// The number of owners.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
@@ -94,14 +104,18 @@ impl Owners {
     /// The owner with this uid, and the key from its newest pod.
     pub(crate) fn get_or_insert(&mut self, uid: Uid, namespace: &str, label: &str) -> OwnerId {
         if let Some(id) = self.ids.get(&uid).copied() {
-            let key = &mut self.slot(id).key;
-            if &*key.namespace != namespace || &*key.name != label {
-                *key = ObjectKey::new(namespace, label);
+            let owner = &mut self.slots[id.0 as usize];
+            if &*owner.key.namespace != namespace || &*owner.key.name != label {
+                self.text_bytes -= owner.text_bytes();
+                owner.key = ObjectKey::new(namespace, label);
+                self.text_bytes += owner.text_bytes();
             }
             return id;
         }
         let owner = Owner::new(uid, ObjectKey::new(namespace, label));
+        self.text_bytes += owner.text_bytes();
         let id = if let Some(id) = self.free.pop() {
+            self.text_bytes -= self.slot(id).text_bytes();
             *self.slot(id) = owner;
             id
         } else {
@@ -139,7 +153,8 @@ impl Owners {
     /// Subtracts a pod, which was added with its node in this state; removes the owner with its last pod. Returns the owner's
     /// key.
     pub(crate) fn subtract(&mut self, pod: &PodEntry, node: NodeState) -> ObjectKey {
-        let owner = self.slot(pod.owner);
+        let owner = &mut self.slots[pod.owner.0 as usize];
+        self.text_bytes -= owner.text_bytes();
         owner.pods -= 1;
         if pod.state() != PodState::Terminating {
             subtract_one(&mut owner.by_template, &pod.template);
@@ -156,6 +171,7 @@ impl Owners {
                 owner.subtract_unscheduled(since);
             }
         }
+        self.text_bytes += owner.text_bytes();
         let (uid, key, pods) = (owner.uid, owner.key.clone(), owner.pods);
         if pods == 0 {
             self.ids.remove(&uid);
@@ -167,7 +183,10 @@ impl Owners {
     /// Keeps the scheduler's message about one of the owner's pods.
     pub(crate) fn set_unscheduled_message(&mut self, id: OwnerId, message: Option<Box<str>>) {
         let Some(message) = message else { return };
-        self.slot(id).unscheduled_message = Some(printable(&message).into());
+        let owner = &mut self.slots[id.0 as usize];
+        self.text_bytes -= owner.text_bytes();
+        owner.unscheduled_message = Some(printable(&message).into());
+        self.text_bytes += owner.text_bytes();
     }
 }
 
@@ -186,6 +205,11 @@ impl Owner {
             unscheduled_since: BTreeMap::new(),
             unscheduled_message: None,
         }
+    }
+
+    fn text_bytes(&self) -> usize {
+        let message = self.unscheduled_message.as_ref();
+        self.key.namespace.len() + self.key.name.len() + message.map_or(0, |text| text.len())
     }
 
     fn add_unscheduled(&mut self, since: UnixSeconds) {
@@ -240,5 +264,9 @@ fn subtract_one<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) {
 impl Owners {
     pub(crate) fn each_slot_is_used_or_free(&self) -> bool {
         self.ids.len() + self.free.len() == self.slots.len()
+    }
+
+    pub(crate) fn all_texts_are_counted(&self) -> bool {
+        self.slots.iter().map(Owner::text_bytes).sum::<usize>() == self.text_bytes
     }
 }

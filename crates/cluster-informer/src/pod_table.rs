@@ -3,10 +3,14 @@
 //! A pod belongs to the workload that is its *controller by uid*: pods of a copied workload, or of an earlier one with
 //! the same name, never count. The label only says which workload to check.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
+use parking_lot::RwLock;
 use planted_bugs::{PlantedBug, is_planted};
 use reflector::{ResourceVersion, Uid};
 
@@ -28,7 +32,8 @@ pub(crate) const MAX_PODS: usize = 150_000;
 pub struct PodTable {
     pods: HashMap<Uid, PodEntry>,
     owners: Owners,
-    nodes: NodeTable,
+    /// Of the whole member. Locked after the table, and never across a change of another one.
+    nodes: Arc<RwLock<NodeTable>>,
     /// The member's clock, while the pods are listed.
     clock: ServerClock,
     /// The number of the newest list; entries of an earlier one were not seen since it began.
@@ -37,11 +42,10 @@ pub struct PodTable {
 
 impl PodTable {
     /// No pods, on `nodes`.
-    pub(crate) fn on(nodes: NodeTable) -> Self {
-        Self {
-            nodes,
-            ..Self::default()
-        }
+    pub(crate) fn on(nodes: Arc<RwLock<NodeTable>>) -> Self {
+        let mut table = Self::default();
+        table.nodes = nodes;
+        table
     }
 
     /// The number of pods.
@@ -51,7 +55,15 @@ impl PodTable {
 
     /// Whether the limit for a member is reached.
     pub(crate) fn is_full(&self) -> bool {
-        self.pods.len() >= MAX_PODS || self.owners.len() >= MAX_WORKLOADS || self.nodes.is_full()
+        let owners = self.owners.len();
+        self.pods.len() >= MAX_PODS || owners >= MAX_WORKLOADS || self.nodes.read().is_full()
+    }
+
+    /// The bytes that it takes, also of what is free in it.
+    pub(crate) fn bytes(&self) -> usize {
+        // A table is 7/8 full at most, and has a control byte for each entry.
+        let slots = self.pods.capacity() * 8 / 7;
+        slots * (size_of::<(Uid, PodEntry)>() + 1) + self.owners.bytes()
     }
 
     /// Whether there are no pods.
@@ -84,12 +96,13 @@ impl PodTable {
             epoch,
         } = self;
         clock.end_list();
+        let mut nodes = nodes.write();
         let mut lost = BTreeSet::new();
         pods.retain(|_, pod| {
             let seen = pod.epoch == *epoch || is_planted(PlantedBug::DeletionLostInRelist);
             if !seen {
                 lost.insert(owners.subtract(pod, nodes.state(pod.node())));
-                detach(nodes, pod);
+                detach(&mut nodes, pod);
             }
             seen
         });
@@ -98,27 +111,19 @@ impl PodTable {
 
     /// Forgets all pods.
     pub(crate) fn clear(&mut self) {
-        for (_, pod) in self.pods.drain() {
-            detach(&mut self.nodes, &pod);
+        let mut nodes = self.nodes.write();
+        for pod in std::mem::take(&mut self.pods).values() {
+            detach(&mut nodes, pod);
         }
         self.owners = Owners::default();
     }
 
-    pub(crate) fn nodes(&self) -> &NodeTable {
-        &self.nodes
-    }
-
-    /// Changes the nodes, and counts the pods on those that change anew. Returns what changed for which workload.
-    pub(crate) fn change_nodes(
-        &mut self,
-        change: impl FnOnce(&mut NodeTable) -> Changed,
-    ) -> Vec<(ObjectKey, WorkloadChange)> {
-        let mut changed = change(&mut self.nodes);
-        let nodes = &self.nodes;
-        changed.retain(|id, before| nodes.state(Some(*id)) != *before);
+    /// Counts the pods on nodes that have changed anew. Returns what changed for which workload.
+    pub(crate) fn recount(&mut self, changed: &Changed) -> Vec<(ObjectKey, WorkloadChange)> {
         if changed.is_empty() {
             return Vec::new();
         }
+        let nodes = self.nodes.read();
         let mut workloads = BTreeMap::new();
         for pod in self.pods.values() {
             if let Some(before) = pod.node().and_then(|node| changed.get(&node)) {
@@ -159,7 +164,8 @@ impl PodTable {
         let owner = self
             .owners
             .get_or_insert(owner, &pod.metadata.namespace, label);
-        let node = pod.node_name().map(|name| self.nodes.attach(name));
+        let mut nodes = self.nodes.write();
+        let node = pod.node_name().map(|name| nodes.attach(name));
         let entry = PodEntry {
             version,
             owner,
@@ -167,7 +173,7 @@ impl PodTable {
             template: pod.metadata.annotations.0,
             state: PackedPodState::new(state, node),
         };
-        self.owners.add(&entry, self.nodes.state(entry.node()));
+        self.owners.add(&entry, nodes.state(entry.node()));
         if let PodState::Unscheduled(_) = state {
             let message = pod.take_unscheduled_message();
             self.owners.set_unscheduled_message(owner, message);
@@ -180,8 +186,8 @@ impl PodTable {
             changes.push((self.owners.key(owner), change_to(state)));
         }
         if let Some(old) = self.pods.insert(uid, entry) {
-            let former = self.owners.subtract(&old, self.nodes.state(old.node()));
-            detach(&mut self.nodes, &old);
+            let former = self.owners.subtract(&old, nodes.state(old.node()));
+            detach(&mut nodes, &old);
             if old.owner != owner {
                 changes.push((former, WorkloadChange::Pods));
             }
@@ -216,10 +222,17 @@ impl PodTable {
 
     fn remove(&mut self, uid: Uid) -> Option<(ObjectKey, WorkloadChange)> {
         let pod = self.pods.remove(&uid)?;
-        let node = self.nodes.state(pod.node());
-        let key = self.owners.subtract(&pod, node);
-        detach(&mut self.nodes, &pod);
+        let mut nodes = self.nodes.write();
+        let key = self.owners.subtract(&pod, nodes.state(pod.node()));
+        detach(&mut nodes, &pod);
         Some((key, WorkloadChange::Pods))
+    }
+}
+
+/// The nodes live longer than the pods of a namespace that is watched no more.
+impl Drop for PodTable {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -329,6 +329,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn change_nodes(table: &mut PodTable, change: impl FnOnce(&mut NodeTable) -> Changed) {
+    let mut changed = change(&mut table.nodes.write());
+    changed.retain(|id, before| table.nodes.read().state(Some(*id)) != *before);
+    table.recount(&changed);
+}
+
 /// Counts of an owner from scratch.
 fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, nodes: &NodeTable, owner: u8) -> PodCounts {
     let mut counts = PodCounts::default();
@@ -405,13 +411,13 @@ proptest! {
                         "metadata": { "name": format!("node-{node}") },
                         "status": { "conditions": [{ "type": "Ready", "status": status }] },
                     })).expect("a node");
-                    table.change_nodes(|nodes| nodes.apply(&object, now()));
+                    change_nodes(&mut table, |nodes| nodes.apply(&object, now()));
                 }
                 Step::Confirm { confirming: true } => {
-                    table.change_nodes(NodeTable::begin_confirmation);
+                    change_nodes(&mut table, NodeTable::begin_confirmation);
                 }
                 Step::Confirm { confirming: false } => {
-                    table.change_nodes(NodeTable::end_confirmation);
+                    change_nodes(&mut table, NodeTable::end_confirmation);
                 }
                 Step::Relist { missed } => {
                     let known = cluster.clone();
@@ -429,11 +435,12 @@ proptest! {
                 }
             }
             for owner in 0..3 {
-                prop_assert_eq!(table.counts(Uid::of(&format!("set-{owner}"))), recount(&cluster, table.nodes(), owner));
+                prop_assert_eq!(table.counts(Uid::of(&format!("set-{owner}"))), recount(&cluster, &table.nodes.read(), owner));
             }
         }
         let owned = cluster.values().filter(|(pod, _)| pod.owner.is_some() && pod.state().is_some()).count();
         prop_assert_eq!(table.len(), owned);
         prop_assert!(table.owners.each_slot_is_used_or_free());
+        prop_assert!(table.owners.all_texts_are_counted());
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     change::{KeyedChange, WorkloadChange},
     cluster_info::ClusterInfo,
     health::Health,
-    member_view::{MemberView, WorkloadTotals},
+    member_view::WorkloadTotals,
     nodes::{Changed, NodeTable},
     pod::PodObject,
     pod_table::{MAX_PODS, PodTable},
@@ -34,6 +34,8 @@ const MAX_REQUEST_DURATION: SignedDuration = SignedDuration::from_secs(120);
 /// What is known of one member cluster, or of one of its namespaces.
 pub(crate) struct MemberStore {
     state: RwLock<State>,
+    /// The nodes of the member.
+    nodes: Arc<RwLock<NodeTable>>,
     clock: Clock,
     stale_after: SignedDuration,
 }
@@ -95,6 +97,15 @@ impl State {
         workloads.and(self.pod_watch.sync_state(now, stale_after))
     }
 
+    /// Forgets what a watch has brought.
+    fn forget(&mut self, watch: Watch) {
+        match watch {
+            Watch::Workloads => self.workloads = WorkloadTable::default(),
+            Watch::Pods => self.pods.clear(),
+        }
+        *self.watch(watch) = WatchState::default();
+    }
+
     /// Marks everything known as out of date until it is listed again (F39).
     fn invalidate(&mut self) {
         self.workload_watch.begin_list();
@@ -105,10 +116,24 @@ impl State {
 impl MemberStore {
     /// An empty store, not synced. A watch that fails for longer than `stale_after` makes the view stale.
     pub(crate) fn new(clock: Clock, stale_after: Duration) -> Self {
+        let stale_after = SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX);
+        Self::on(Arc::default(), clock, stale_after)
+    }
+
+    /// An empty store for one of the namespaces, with the nodes of this one.
+    pub(crate) fn part(&self) -> Self {
+        Self::on(
+            Arc::clone(&self.nodes),
+            Arc::clone(&self.clock),
+            self.stale_after,
+        )
+    }
+
+    fn on(nodes: Arc<RwLock<NodeTable>>, clock: Clock, stale_after: SignedDuration) -> Self {
         let state = State {
             workloads: WorkloadTable::default(),
             workload_watch: WatchState::default(),
-            pods: PodTable::default(),
+            pods: PodTable::on(Arc::clone(&nodes)),
             pod_watch: WatchState::default(),
             clock: ServerClock::default(),
             health: Health::Unknown,
@@ -116,33 +141,25 @@ impl MemberStore {
             version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
         };
-        let stale_after = SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX);
         Self {
             state: RwLock::new(state),
+            nodes,
             clock,
             stale_after,
         }
     }
 
-    /// An empty store for one of the namespaces, with the nodes of this one.
-    pub(crate) fn part(&self) -> Self {
+    /// Forgets the workloads and pods.
+    pub(crate) fn forget_objects(&self) {
+        let mut state = self.state.write();
+        state.forget(Watch::Workloads);
+        state.forget(Watch::Pods);
+    }
+
+    /// The bytes that the workloads and pods take.
+    pub(crate) fn bytes(&self) -> usize {
         let state = self.state.read();
-        let part = State {
-            workloads: WorkloadTable::default(),
-            workload_watch: WatchState::default(),
-            pods: PodTable::on(state.pods.nodes().without_pods()),
-            pod_watch: WatchState::default(),
-            clock: ServerClock::default(),
-            health: state.health.clone(),
-            is_away: state.is_away,
-            version: None,
-            reported_sync: mem::discriminant(&SyncState::NotSynced),
-        };
-        Self {
-            state: RwLock::new(part),
-            clock: Arc::clone(&self.clock),
-            stale_after: self.stale_after,
-        }
+        state.workloads.bytes() + state.pods.bytes()
     }
 
     /// The number of objects that a watch has brought.
@@ -281,7 +298,7 @@ impl MemberStore {
 
     /// Whether the member has as many nodes as it may have.
     pub(crate) fn has_all_nodes(&self) -> bool {
-        self.state.read().pods.nodes().is_full()
+        self.nodes.read().is_full()
     }
 
     /// A list or watch failed.
@@ -291,11 +308,7 @@ impl MemberStore {
         let mut state = self.state.write();
         if matches!(error.kind, ErrorKind::TooManyObjects) {
             // What is known is incomplete, and may come from lists that were never completed.
-            match watch {
-                Watch::Workloads => state.workloads = WorkloadTable::default(),
-                Watch::Pods => state.pods.clear(),
-            }
-            *state.watch(watch) = WatchState::default();
+            state.forget(watch);
         }
         if error.exceeds_limit() {
             state.watch(watch).record_excess(error.to_string());
@@ -332,37 +345,39 @@ impl MemberStore {
         self.state.write().version = Some(version);
     }
 
-    /// Changes the nodes. Returns what changed for which workload, and whether the state of the member itself has changed.
+    /// Changes the nodes of the member, whose pods are in `stores`. Returns what changed for which workload, and whether the
+    /// state of the member itself has changed.
     pub(crate) fn change_nodes(
         &self,
+        stores: &[Arc<Self>],
         change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed,
-    ) -> (Vec<(ObjectKey, WorkloadChange)>, bool) {
+    ) -> (Vec<KeyedChange>, bool) {
         let now = (self.clock)();
-        let mut state = self.state.write();
-        let runs_none = |state: &State| {
-            let nodes = state.pods.nodes().info();
+        // No pod is counted between the change of its node and the recount.
+        let mut states: Vec<_> = stores.iter().map(|store| store.state.write()).collect();
+        let runs_none = |nodes: &NodeTable| {
+            let nodes = nodes.info();
             (nodes.none_is_ready(), nodes.none_is_confirmed())
         };
-        let ran_none = runs_none(&state);
-        let workloads = state.pods.change_nodes(|nodes| change(nodes, now));
-        let is_news = runs_none(&state) != ran_none;
-        (workloads, is_news)
+        let mut nodes = self.nodes.write();
+        let ran_none = runs_none(&nodes);
+        let mut changed = change(&mut nodes, now);
+        changed.retain(|id, before| nodes.state(Some(*id)) != *before);
+        let is_news = runs_none(&nodes) != ran_none;
+        drop(nodes);
+        let states = states.iter_mut();
+        let workloads = states.flat_map(|state| state.pods.recount(&changed));
+        (workloads.collect(), is_news)
     }
 
-    /// Sets the result of a probe. If the member returns, what is known dates from before the outage (F39).
+    /// Sets the result of a probe.
     pub(crate) fn set_health(&self, health: Health) -> HealthChange {
         let mut state = self.state.write();
         let before = mem::replace(&mut state.health, health);
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;
         }
-        // An API server that rejects the credentials runs, and so does what watches the nodes. One that starts first answers
-        // that it knows no permissions, and then that it is not ready.
-        if matches!(before, Health::Unreachable { .. }) {
-            state.pods.change_nodes(NodeTable::begin_confirmation);
-        }
         if state.health == Health::Healthy && mem::take(&mut state.is_away) {
-            state.invalidate();
             return HealthChange::Returned;
         }
         state.is_away |= matches!(
@@ -373,8 +388,9 @@ impl MemberStore {
     }
 }
 
-impl MemberView for MemberStore {
-    fn workload(&self, key: &ObjectKey) -> WorkloadView {
+/// What a [`MemberView`](crate::MemberView) shows of the store.
+impl MemberStore {
+    pub(crate) fn workload(&self, key: &ObjectKey) -> WorkloadView {
         let now = (self.clock)();
         let state = self.state.read();
         let workload = state.workloads.at(key, now);
@@ -385,35 +401,31 @@ impl MemberView for MemberStore {
         WorkloadView { workload, pods }
     }
 
-    fn sync_state(&self) -> SyncState {
+    pub(crate) fn sync_state(&self) -> SyncState {
         let state = self.state.read();
         state.sync_state((self.clock)(), self.stale_after)
     }
 
-    fn sync_state_of(&self, _namespace: &str) -> SyncState {
-        self.sync_state()
-    }
-
-    fn exceeded_limit(&self) -> Option<String> {
+    pub(crate) fn exceeded_limit(&self) -> Option<String> {
         let state = self.state.read();
         let watches = [&state.workload_watch, &state.pod_watch];
         let exceeded = watches.into_iter().find_map(WatchState::exceeded);
         exceeded.map(str::to_owned)
     }
 
-    fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> Health {
         self.state.read().health.clone()
     }
 
-    fn cluster_info(&self) -> ClusterInfo {
+    pub(crate) fn cluster_info(&self) -> ClusterInfo {
         let state = self.state.read();
         ClusterInfo {
             version: state.version.clone(),
-            nodes: state.pods.nodes().info(),
+            nodes: self.nodes.read().info(),
         }
     }
 
-    fn totals(&self, max_names: usize) -> WorkloadTotals {
+    pub(crate) fn totals(&self, max_names: usize) -> WorkloadTotals {
         let state = self.state.read();
         let mut totals = WorkloadTotals::default();
         for (key, workload) in state.workloads.iter() {
@@ -430,12 +442,7 @@ impl MemberView for MemberStore {
         totals
     }
 
-    fn confirm_nodes(&self) {
-        let mut state = self.state.write();
-        state.pods.change_nodes(NodeTable::begin_confirmation);
-    }
-
-    fn observe_write(&self, mut workload: WorkloadState) {
+    pub(crate) fn observe_write(&self, mut workload: WorkloadState) {
         let now = (self.clock)();
         let mut state = self.state.write();
         let known = state.workloads.get(&workload.key);
@@ -444,7 +451,13 @@ impl MemberView for MemberStore {
         state.workloads.observe_write(workload);
     }
 
-    fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
+    pub(crate) fn observe_scale_down(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        generation: i64,
+        replicas: u32,
+    ) {
         let request = ScaleDown {
             uid: Uid::of(uid),
             generation,
@@ -455,18 +468,18 @@ impl MemberView for MemberStore {
         state.workloads.observe_scale_down(key, request);
     }
 
-    fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64) {
+    pub(crate) fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64) {
         let mut state = self.state.write();
         let workloads = &mut state.workloads;
         workloads.observe_rejected_scale_down(key, Uid::of(uid), generation);
     }
 
-    fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
+    pub(crate) fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
         state.workloads.observe_deletion(key, Uid::of(uid));
     }
 
-    fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
+    pub(crate) fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
         let version = ResourceVersion::parse(resource_version);
         let mut state = self.state.write();
         state.workloads.delete(key, Uid::of(uid), version);

@@ -44,6 +44,12 @@ impl Tombstones {
         }
     }
 
+    /// The bytes that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        // Both tables have up to twice the room that they need.
+        self.order.len() * 2 * (size_of::<(Uid, Tombstone)>() + 1 + size_of::<Uid>())
+    }
+
     pub(crate) fn get(&self, uid: Uid) -> Option<Tombstone> {
         self.by_uid.get(&uid).copied()
     }

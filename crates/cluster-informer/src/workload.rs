@@ -65,6 +65,22 @@ impl WorkloadState {
         self.deletion.is_none() && (self.observed_generation < self.generation || misses_pods)
     }
 
+    /// The bytes of its texts.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let failure = self.replica_failure.iter().map(|failure| &failure.message);
+        let deletion = self.deletion.iter();
+        let finalizers = deletion.flat_map(|deletion| &deletion.finalizers);
+        let texts = [
+            &self.uid,
+            &self.resource_version,
+            &self.federation,
+            &self.member_cluster,
+        ];
+        let texts = texts.into_iter().chain(failure).chain(finalizers);
+        let bytes: usize = texts.map(String::capacity).sum();
+        bytes + self.key.namespace.len() + self.key.name.len()
+    }
+
     /// The uid as pods refer to it.
     pub(crate) fn id(&self) -> Uid {
         Uid::of(&self.uid)

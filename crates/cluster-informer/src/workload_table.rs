@@ -15,7 +15,7 @@ use crate::{
     workload::WorkloadState,
 };
 
-/// The local ReplicaSets of a member. Each takes some hundred bytes, and a few kilobytes if the member is hostile.
+/// The local ReplicaSets of a member. Each takes some hundred bytes.
 pub(crate) const MAX_WORKLOADS: usize = 10_000;
 
 /// Local ReplicaSets by key.
@@ -23,6 +23,8 @@ pub(crate) const MAX_WORKLOADS: usize = 10_000;
 pub(crate) struct WorkloadTable {
     /// Boxed: the slots of a map of this size are half empty.
     workloads: BTreeMap<ObjectKey, Box<Entry>>,
+    /// The bytes of the texts of all of them.
+    text_bytes: usize,
     deleted: Tombstones,
     /// The number of the newest list.
     epoch: u32,
@@ -99,6 +101,13 @@ impl WorkloadTable {
         self.workloads.len() >= MAX_WORKLOADS
     }
 
+    /// The bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        // A map is at least half full.
+        let entry = size_of::<Entry>() + 2 * size_of::<(ObjectKey, Box<Entry>)>();
+        self.workloads.len() * entry + self.text_bytes + self.deleted.bytes()
+    }
+
     /// What is known of a workload.
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<&WorkloadState> {
         self.workloads.get(key).map(|entry| &entry.state)
@@ -166,6 +175,7 @@ impl WorkloadTable {
         self.listing = false;
         let Self {
             workloads,
+            text_bytes,
             deleted,
             epoch,
             ..
@@ -177,6 +187,7 @@ impl WorkloadTable {
             let written_since = entry.updated_in == epoch && !is_older && entry.version != version;
             let keep = entry.observed_in == Some(epoch) || written_since;
             if !keep {
+                *text_bytes -= entry.state.text_bytes();
                 let version = if is_older { version } else { entry.version };
                 let cause = Cause::Observed(version);
                 deleted.insert(entry.state.id(), Tombstone { cause, epoch });
@@ -196,6 +207,7 @@ impl WorkloadTable {
         }
         let reported = Status::of(&state);
         let Some(entry) = self.workloads.get_mut(&state.key) else {
+            self.text_bytes += state.text_bytes();
             let entry = Entry {
                 version,
                 observed_in: Some(epoch),
@@ -217,6 +229,8 @@ impl WorkloadTable {
         }
         let change = entry.change_to(&state, &reported);
         entry.carry_lowest_replicas(&mut state);
+        self.text_bytes -= entry.state.text_bytes();
+        self.text_bytes += state.text_bytes();
         **entry = Entry {
             version,
             observed_in: Some(epoch),
@@ -242,7 +256,7 @@ impl WorkloadTable {
         }
         let known = entry.is_some();
         if known {
-            self.workloads.remove(key);
+            self.remove(key);
         }
         // The tombstone of our own deletion stays: it is final.
         let by_us = self
@@ -273,6 +287,7 @@ impl WorkloadTable {
         }
         let epoch = self.epoch;
         let Some(entry) = self.workloads.get_mut(&state.key) else {
+            self.text_bytes += state.text_bytes();
             let entry = Entry {
                 version,
                 observed_in: None,
@@ -290,6 +305,8 @@ impl WorkloadTable {
             return;
         }
         entry.carry_lowest_replicas(&mut state);
+        self.text_bytes -= entry.state.text_bytes();
+        self.text_bytes += state.text_bytes();
         entry.state = state;
         entry.version = version;
         entry.updated_in = epoch;
@@ -299,9 +316,15 @@ impl WorkloadTable {
     pub(crate) fn observe_deletion(&mut self, key: &ObjectKey, uid: Uid) {
         let entry = self.workloads.get(key);
         if entry.is_some_and(|entry| entry.state.id() == uid) {
-            self.workloads.remove(key);
+            self.remove(key);
         }
         self.add_tombstone(uid, Cause::DeletedByUs);
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.workloads.remove(key) {
+            self.text_bytes -= entry.state.text_bytes();
+        }
     }
 
     fn add_tombstone(&mut self, uid: Uid, cause: Cause) {

@@ -57,6 +57,50 @@ fn table(states: impl IntoIterator<Item = WorkloadState>) -> WorkloadTable {
 }
 
 #[test]
+fn s5_the_bytes_of_all_texts_are_counted() {
+    let long = |version, finalizers: usize| {
+        with(version, |state| {
+            state.deletion = Some(Deletion {
+                finalizers: vec!["x".repeat(100); finalizers],
+                ..deletion()
+            });
+        })
+    };
+    let other = WorkloadState {
+        key: ObjectKey::new("default", "other"),
+        ..state("b", 10)
+    };
+    let mut table = table([state("a", 10), other.clone()]);
+    let steps: [&dyn Fn(&mut WorkloadTable); 8] = [
+        &|table| {
+            table.apply(long(11, 2));
+        },
+        &|table| table.observe_write(long(12, 1)),
+        &|table| {
+            table.apply(long(11, 4));
+        },
+        &|table| {
+            table.delete(&key(), Uid::of("a"), ResourceVersion::parse("13"));
+        },
+        &|table| table.observe_write(long(14, 3)),
+        &|table| table.observe_deletion(&other.key, Uid::of("b")),
+        &|table| {
+            table.apply(state("c", 15));
+        },
+        &|table| {
+            table.begin_list();
+            table.end_list(ResourceVersion::parse("20"));
+        },
+    ];
+    for step in steps {
+        step(&mut table);
+        let texts: usize = table.iter().map(|(_, state)| state.text_bytes()).sum();
+        assert_eq!(table.text_bytes, texts);
+    }
+    assert_eq!(table.text_bytes, 0);
+}
+
+#[test]
 fn f22_each_change_is_reported_as_what_it_is() {
     let cases: [(&str, WorkloadState, Option<WorkloadChange>); 10] = [
         ("only the version", state("a", 11), None),

@@ -166,7 +166,9 @@ pub async fn send<T: DeserializeOwned>(
         .header(http::header::CONTENT_TYPE, content_type)
         .body(Body::from(bytes))
         .map_err(kube::Error::HttpError)?;
-    let bytes = reflector::read_response(client.send(request).await?, Limits::default()).await?;
+    let response = client.send(request).await?;
+    // Boxed, as callers hold several calls in their futures.
+    let bytes = Box::pin(reflector::read_response(response, Limits::default())).await?;
     let mut json = serde_json::Deserializer::from_slice(&bytes);
     serde_path_to_error::deserialize(&mut json).map_err(|error| unexpected(method, path, &error))
 }

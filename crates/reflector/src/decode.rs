@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::{
     error::ErrorKind,
     invalid_object::{InvalidObject, InvalidObjectCause},
-    partial::{Text, for_each_item, null_as_default, printable_text},
+    partial::{Text, for_each_item, name, null_as_default, printable_text},
 };
 
 /// One line of a watch.
@@ -95,6 +95,8 @@ impl From<Status> for ErrorKind {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Meta {
+    // Kept while the watch lasts.
+    #[serde(deserialize_with = "name")]
     pub(crate) resource_version: String,
 }
 
@@ -198,9 +200,23 @@ pub(crate) struct Page<T> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ListMeta {
+    #[serde(deserialize_with = "name")]
     resource_version: String,
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "continue_token")]
     r#continue: String,
+}
+
+/// The longest token: it becomes a part of the next request. API servers write a key in some hundred bytes.
+const MAX_TOKEN_BYTES: usize = 4096;
+
+fn continue_token<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let token = Option::<Text<'_>>::deserialize(deserializer)?;
+    let token = token.map(|token| token.0).unwrap_or_default();
+    if token.len() > MAX_TOKEN_BYTES {
+        let message = format!("a continue token of {} bytes", token.len());
+        return Err(D::Error::custom(message));
+    }
+    Ok(token.into_owned())
 }
 
 #[derive(Deserialize)]
@@ -421,6 +437,25 @@ mod tests {
             })
             .collect();
         assert_eq!(items, [Ok(1), Err(Some("bad")), Ok(3)]);
+    }
+
+    #[test]
+    fn s5_versions_and_tokens_which_are_kept_have_a_limit() {
+        let (long, short) = ("9".repeat(5000), "9".repeat(300));
+        for (version, token, is_read) in [
+            (&short, &short, true),
+            (&long, &short, false),
+            (&short, &long, false),
+        ] {
+            let metadata = format!(r#"{{"resourceVersion":"{version}","continue":"{token}"}}"#);
+            let list = format!(r#"{{"metadata":{metadata},"items":[]}}"#);
+            assert_eq!(page::<Number>(list.as_bytes(), LIMIT).is_ok(), is_read);
+        }
+        for (version, is_read) in [(short, true), (long, false)] {
+            let object = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
+            let line = format!(r#"{{"type":"BOOKMARK","object":{object}}}"#);
+            assert_eq!(event::<Number>(line.as_bytes(), 1 << 20).is_ok(), is_read);
+        }
     }
 
     #[test]

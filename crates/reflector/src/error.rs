@@ -66,6 +66,13 @@ pub enum ErrorKind {
         /// The limit, in bytes.
         limit: usize,
     },
+    /// The responses of one API server that are being read at the same time exceed their
+    /// [budget](crate::ByteBudget).
+    #[error("the responses that are being read have more than {bytes} bytes together")]
+    TooManyBytes {
+        /// The budget, in bytes.
+        bytes: usize,
+    },
     /// A list with more pages than its limit.
     #[error("the list has more than {limit} pages")]
     TooManyPages {
@@ -73,7 +80,7 @@ pub enum ErrorKind {
         limit: u32,
     },
     /// The handler has no room for more objects.
-    #[error("there are more objects than the limit")]
+    #[error("there are more objects, or larger ones, than the limit")]
     TooManyObjects,
     /// A body that is not a list.
     #[error("the response is not a list: {}", printable(&.0.to_string()))]
@@ -107,7 +114,10 @@ impl Error {
                 let is_about_version = matches!(code, 400 | 410 | 422 | 500) || *version_too_large;
                 self.verb == Verb::Watch && is_about_version
             }
-            ErrorKind::InvalidRequest(_) => self.verb == Verb::Watch,
+            // Only a list shows that there are fewer bytes by now.
+            ErrorKind::InvalidRequest(_) | ErrorKind::TooManyBytes { .. } => {
+                self.verb == Verb::Watch
+            }
             _ => false,
         }
     }
@@ -121,7 +131,10 @@ impl Error {
             ErrorKind::Status { code, .. } => {
                 self.needs_relist() || matches!(code, 408 | 409 | 410 | 429 | 500..)
             }
-            ErrorKind::Timeout(_) | ErrorKind::NotAList(_) | ErrorKind::WentBack { .. } => true,
+            ErrorKind::Timeout(_)
+            | ErrorKind::TooManyBytes { .. }
+            | ErrorKind::NotAList(_)
+            | ErrorKind::WentBack { .. } => true,
             ErrorKind::BodyTooLarge { .. }
             | ErrorKind::TooManyPages { .. }
             | ErrorKind::TooManyObjects
@@ -135,6 +148,7 @@ impl Error {
         matches!(
             self.kind,
             ErrorKind::BodyTooLarge { .. }
+                | ErrorKind::TooManyBytes { .. }
                 | ErrorKind::TooManyPages { .. }
                 | ErrorKind::TooManyObjects
         )

@@ -147,7 +147,10 @@ fn s2_any_page_has_its_objects_or_errors_that_name_them() {
             assert!(page.is_err(), "{json}");
             return;
         };
-        let page = page.expect("the list itself is valid");
+        let page = match page {
+            Err(error) if error.is_data() && version.len().max(next.len()) > 320 => return,
+            page => page.expect("the list itself is valid"),
+        };
         assert_eq!(page.version, version);
         assert_eq!(page.continue_token.unwrap_or_default(), next);
         assert_eq!(page.items.len(), items.len());
@@ -207,7 +210,7 @@ impl Transport for Cutting {
         }
         let breaks = self.random.random_bool(0.5);
         let chunks = stream::iter(chunks);
-        Ok(if !is_cut {
+        let stream = if !is_cut {
             chunks.chain(stream::pending()).boxed()
         } else if breaks {
             chunks
@@ -215,7 +218,8 @@ impl Transport for Cutting {
                 .boxed()
         } else {
             chunks.boxed()
-        })
+        };
+        Ok(stream.into())
     }
 }
 

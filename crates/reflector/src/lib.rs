@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod backoff;
+mod byte_budget;
 mod client_channel;
 mod collection;
 mod decode;
@@ -24,6 +25,7 @@ mod uid;
 mod watch_lines;
 
 pub use backoff::Backoff;
+pub use byte_budget::ByteBudget;
 pub use client_channel::{ClientReceiver, ClientSender, client_channel};
 pub use collection::Collection;
 pub use error::{Error, ErrorKind, Verb};

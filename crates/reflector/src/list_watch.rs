@@ -49,6 +49,9 @@ enum State {
     Confirm { from: String },
 }
 
+/// Whether the watch may be unable to continue after an error.
+struct NeedsRelist(bool);
+
 /// How a watch ended without an error.
 enum WatchEnd {
     /// After its `timeoutSeconds`, or nearly.
@@ -132,21 +135,21 @@ impl<I: Transport, H> ListWatch<I, H> {
                     State::Confirm { from }
                 }
                 Err(kind) => match self.pause_after(Verb::Watch, kind).await {
-                    error if error.needs_relist() => State::List,
-                    _ => State::Watch { from },
+                    NeedsRelist(true) => State::List,
+                    NeedsRelist(false) => State::Watch { from },
                 },
             },
             State::Confirm { mut from } => match self.confirm(&mut from).await {
                 Ok(()) => State::Watch { from },
                 Err(kind) => match self.pause_after(Verb::Watch, kind).await {
-                    error if error.needs_relist() => State::List,
-                    _ => State::Confirm { from },
+                    NeedsRelist(true) => State::List,
+                    NeedsRelist(false) => State::Confirm { from },
                 },
             },
         }
     }
 
-    async fn pause_after<T>(&mut self, verb: Verb, kind: ErrorKind) -> Error
+    async fn pause_after<T>(&mut self, verb: Verb, kind: ErrorKind) -> NeedsRelist
     where
         H: EventHandler<T>,
     {
@@ -155,8 +158,11 @@ impl<I: Transport, H> ListWatch<I, H> {
         self.handler.on_error(&error);
         let pause = self.backoff.next_pause();
         debug!(%error, retryable = error.is_retryable(), ?pause, "list or watch failed");
+        let needs_relist = NeedsRelist(error.needs_relist());
+        // It may quote a whole response.
+        drop(error);
         sleep(pause).await;
-        error
+        needs_relist
     }
 
     /// Lists all pages. Returns the version of the list.
@@ -245,19 +251,28 @@ impl<I: Transport, H> ListWatch<I, H> {
         T: DeserializeOwned + Versioned,
         H: EventHandler<T>,
     {
-        let mut lines = WatchLines::new(self.settings.limits.watch_line_bytes);
+        let limit = self.settings.limits.watch_line_bytes;
+        let mut lines = WatchLines::new(limit);
         let mut deadline = Instant::now() + max_silence;
         loop {
-            let Ok(chunk) = timeout_at(deadline, chunks.next()).await else {
+            let Ok(chunk) = timeout_at(deadline, chunks.stream.next()).await else {
                 return Ok(false);
             };
             let Some(chunk) = chunk else { return Ok(true) };
-            lines.push(&chunk?);
+            let chunk = chunk?;
+            let bytes = lines.len() + chunk.len();
+            if chunks.reservation.reserve(bytes, limit).await? {
+                lines.grow();
+            }
+            lines.push(&chunk);
             while let Some(line) = lines.next() {
                 deadline = Instant::now() + max_silence;
                 self.handler.on_activity();
                 self.take_line(&line, from)?;
                 check_room(&self.handler)?;
+            }
+            if chunks.reservation.release(lines.len()) {
+                lines.shrink();
             }
         }
     }

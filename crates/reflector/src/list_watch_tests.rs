@@ -164,7 +164,8 @@ impl Transport for Script {
                 Then::Hang => std::future::pending().await,
             }
         });
-        Ok(lines.chain(rest.filter_map(std::future::ready)).boxed())
+        let stream = lines.chain(rest.filter_map(std::future::ready));
+        Ok(stream.boxed().into())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the body of a response within its limit.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::TryStreamExt;
 use http::Response;
 use http_body_util::BodyExt;
@@ -12,13 +12,15 @@ use kube::{
     },
 };
 
-use crate::{decode, error::ErrorKind, printable::printable, settings::Limits};
+use crate::{
+    byte_budget::Reservation, decode, error::ErrorKind, printable::printable, settings::Limits,
+};
 
 /// Reads the body of a response to a request for one object, or the error that the response is, within `limits`.
 pub async fn read_response(response: Response<Body>, limits: Limits) -> kube::Result<Bytes> {
     let code = response.status();
     if code.is_success() {
-        let read = collect(response.into_body(), limits.object_bytes).await;
+        let read = collect(response, limits.object_bytes).await;
         return read.map_err(|error| match error {
             ErrorKind::Connection(source) => *source,
             error => kube::Error::Service(error.into()),
@@ -52,25 +54,32 @@ fn no_cause() -> StatusCause {
     }
 }
 
-/// The whole body, unless it has more than `limit` bytes.
-pub(crate) async fn collect(body: Body, limit: usize) -> Result<Bytes, ErrorKind> {
-    let mut chunks = body.into_data_stream();
-    let mut bytes = BytesMut::new();
+/// The whole body, unless it has more than `limit` bytes. What it takes of the budget is free again when it is returned: it
+/// is to be decoded before the next wait.
+pub(crate) async fn collect(response: Response<Body>, limit: usize) -> Result<Bytes, ErrorKind> {
+    let mut reservation = Reservation::of(&response);
+    let mut chunks = response.into_body().into_data_stream();
+    let mut bytes = Vec::new();
     while let Some(chunk) = chunks.try_next().await.map_err(connection)? {
-        if bytes.len() + chunk.len() > limit {
+        let length = bytes.len() + chunk.len();
+        if length > limit {
             return Err(ErrorKind::BodyTooLarge { limit });
+        }
+        reservation.reserve(length, limit).await?;
+        if length > bytes.capacity() {
+            // Twice as much as before, as usual, but never more than the limit.
+            let capacity = length.max(2 * bytes.capacity()).min(limit);
+            bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(bytes.freeze())
+    Ok(bytes.into())
 }
 
 /// The error of a response that is not a success, from its body if that is a `Status`.
 pub(crate) async fn error_status(response: Response<Body>, limit: usize) -> decode::Status {
     let http_status = response.status();
-    let body = collect(response.into_body(), limit)
-        .await
-        .unwrap_or_default();
+    let body = collect(response, limit).await.unwrap_or_default();
     // A proxy's response is not a `Status`.
     let mut status = serde_json::from_slice(&body).unwrap_or_else(|_| decode::Status {
         message: printable(String::from_utf8_lossy(&body).trim()),

@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 
 use crate::{
+    byte_budget::Reservation,
     client_channel::ClientReceiver,
     collection::Collection,
     error::ErrorKind,
@@ -17,13 +18,27 @@ use crate::{
 };
 
 /// The bytes of a watch as they arrive.
-pub(crate) type Chunks = BoxStream<'static, Result<Bytes, ErrorKind>>;
+pub(crate) struct Chunks {
+    pub(crate) stream: BoxStream<'static, Result<Bytes, ErrorKind>>,
+    pub(crate) reservation: Reservation,
+}
 
 /// The response to a request for a page.
 pub(crate) struct PageResponse {
     pub(crate) body: Bytes,
     /// The header `Date`: when the server wrote the response, by its own clock.
     pub(crate) date: Option<HeaderValue>,
+}
+
+#[cfg(test)]
+impl From<BoxStream<'static, Result<Bytes, ErrorKind>>> for Chunks {
+    fn from(stream: BoxStream<'static, Result<Bytes, ErrorKind>>) -> Self {
+        let reservation = Reservation::of(&Response::new(()));
+        Self {
+            stream,
+            reservation,
+        }
+    }
 }
 
 /// Lists and watches one collection. Timeouts are the caller's.
@@ -91,11 +106,10 @@ impl Transport for KubeTransport {
         let limit = page_size.to_string();
         let mut parameters = vec![("limit", &*limit)];
         parameters.extend(continue_token.map(|token| ("continue", token)));
-        let (parts, body) = self.get(&parameters).await?.into_parts();
-        Ok(PageResponse {
-            body: collect(body, self.limits.page_bytes).await?,
-            date: parts.headers.get(header::DATE).cloned(),
-        })
+        let response = self.get(&parameters).await?;
+        let date = response.headers().get(header::DATE).cloned();
+        let body = collect(response, self.limits.page_bytes).await?;
+        Ok(PageResponse { body, date })
     }
 
     async fn watch(
@@ -110,7 +124,12 @@ impl Transport for KubeTransport {
             ("resourceVersion", resource_version),
             ("timeoutSeconds", &seconds),
         ];
-        let body = self.get(&parameters).await?.into_body();
-        Ok(body.into_data_stream().map_err(connection).boxed())
+        let response = self.get(&parameters).await?;
+        let reservation = Reservation::of(&response);
+        let stream = response.into_body().into_data_stream();
+        Ok(Chunks {
+            stream: stream.map_err(connection).boxed(),
+            reservation,
+        })
     }
 }

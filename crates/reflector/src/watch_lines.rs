@@ -33,6 +33,21 @@ impl WatchLines {
         }
     }
 
+    /// The bytes that it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Takes the memory for a line of any length at once: a buffer that grows bit by bit takes up to twice as much.
+    pub(crate) fn grow(&mut self) {
+        self.rest.reserve(self.limit);
+    }
+
+    /// Gives back the memory of lines that were longer than what it holds.
+    pub(crate) fn shrink(&mut self) {
+        self.rest = BytesMut::from(&self.rest[..]);
+    }
+
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.rest.extend_from_slice(chunk);
     }

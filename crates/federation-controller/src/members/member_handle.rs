@@ -4,8 +4,9 @@ use std::{collections::VecDeque, sync::Arc};
 
 use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WatchScope, WorkloadChange};
 use fedrs_api::{MemberEventReason, MemberReason, ObjectKey};
-use kube::Client;
-use reflector::ClientSender;
+use http::Request;
+use kube::{Client, client::Body};
+use reflector::{ByteBudget, ClientSender};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
@@ -22,6 +23,8 @@ use super::{
 };
 use crate::{event::Event, executor::MemberAccess, messages, trigger::Trigger};
 
+/// What the larger responses of a member may take in memory at a time: two pages of a list, or four objects.
+const RESPONSE_BYTES: usize = 16 << 20;
 /// The most events that are kept of a member without a MemberCluster.
 const EVENTS_KEPT: usize = 8;
 
@@ -38,6 +41,8 @@ pub(super) struct MemberHandle {
     warnings: Vec<Insecure>,
     /// Events to record once the member has a MemberCluster.
     kept_events: VecDeque<Event>,
+    /// Of the responses of the member.
+    budget: ByteBudget,
 }
 
 /// The running informer of a member.
@@ -90,6 +95,7 @@ impl MemberHandle {
             informer: None,
             warnings: Vec::new(),
             kept_events: VecDeque::new(),
+            budget: ByteBudget::new(RESPONSE_BYTES),
         }
     }
 
@@ -171,8 +177,8 @@ impl MemberHandle {
             source: Some(source.origin.source()),
             namespace,
         };
-        // All clients of members pass here: none can write after the term.
-        let client = context.fence.guard(&client);
+        // All clients of members pass here: none can write after the term, or take the memory of others.
+        let client = within_budget(context.fence.guard(&client), &self.budget);
         if let Some(informer) = &mut self.informer {
             if server == informer.server {
                 informer.client.renew(client.clone());
@@ -338,6 +344,22 @@ impl MemberHandle {
             self.kept_events.pop_front();
         }
     }
+}
+
+/// A client whose responses are read within `budget`.
+fn within_budget(client: Client, budget: &ByteBudget) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let valid_until = *client.valid_until();
+    let budget = budget.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, budget) = (client.clone(), budget.clone());
+        async move {
+            let mut response = client.send(request).await?;
+            response.extensions_mut().insert(budget);
+            Ok::<_, kube::Error>(response)
+        }
+    });
+    Client::new(service, namespace).with_valid_until(valid_until)
 }
 
 /// The seed of a member's jitter: members must not be probed all at the same time.

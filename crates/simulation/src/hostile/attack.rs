@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use fedrs_api::labels;
+use futures::{StreamExt, stream};
 use http::{Method, Request, Response, StatusCode, header::LOCATION};
 use kube::client::Body;
 use mutations::ESCAPES;
@@ -11,7 +12,10 @@ use serde_json::{Value, json};
 
 use super::{
     mutations::mutated,
-    objects::{fabricated_object, with_escapes, with_gigantic_numbers},
+    objects::{
+        SET_UID, fabricated_object, large_set, with_escapes, with_gigantic_numbers,
+        with_unlabeled_pods,
+    },
     response::{ResponseBody, body_of, endless, streamed, whole},
 };
 
@@ -48,6 +52,24 @@ pub enum Attack {
     UnknownKeys,
     /// Each template is a list of a million numbers.
     WideTemplate,
+    /// Lists of sets have pages of many templates, each just within its limit.
+    WidePages,
+    /// The selector of a set that is read alone has a million expressions.
+    WideSelector,
+    /// Sets have more replicas than labeled pods, and lists of unlabeled pods have pods with labels of 4 MB.
+    LongLabels,
+    /// Lists contain ten thousand sets whose texts are as long as they may be.
+    LargeSets,
+    /// Lists and objects have 4 MB, and then nothing follows.
+    UnfinishedBodies,
+    /// Watches report an object of 4 MB, and then nothing follows.
+    UnfinishedEvents,
+    /// The version of each list has 4 MB, and so has that of bookmarks.
+    LongVersions,
+    /// Deletions are answered too late.
+    SlowDeletions,
+    /// Writes of pods are answered just in time.
+    SlowPods,
     /// `metadata.labels` is a string in the response of a GET of one object.
     LabelsAsText,
     /// All counters of objects are 2^32-1, and writes change nothing.
@@ -63,10 +85,13 @@ pub enum Attack {
 /// What a request is for.
 pub(super) struct Call {
     method: Method,
+    pub(super) path: String,
     /// The collection, or the one that the object is in.
     pub(super) resource: String,
     is_list: bool,
     pub(super) is_watch: bool,
+    /// Whether the labels of fedrs are not selected.
+    of_unlabeled: bool,
 }
 
 impl Call {
@@ -79,10 +104,12 @@ impl Call {
             .unwrap_or_default();
         Self {
             is_watch: query.contains("watch=true"),
+            of_unlabeled: !query.contains("fedrs.dev"),
             is_list: request.method() == Method::GET
                 && !resource.is_empty()
                 && path.ends_with(resource),
             method: request.method().clone(),
+            path: path.to_owned(),
             resource: resource.to_owned(),
         }
     }
@@ -99,32 +126,13 @@ impl Call {
     fn lists(&self) -> bool {
         self.is_list && !self.is_watch
     }
+
+    fn lists_sets(&self) -> bool {
+        self.lists() && self.resource == "replicasets"
+    }
 }
 
 impl Attack {
-    /// All attacks without a seed.
-    pub const ALL: [Self; 19] = [
-        Self::EndlessBody,
-        Self::SlowBytes,
-        Self::HugeError,
-        Self::EndlessError,
-        Self::Redirect,
-        Self::WrongKind,
-        Self::DeepJson,
-        Self::PagesWithoutEnd,
-        Self::FabricatedObjectsWithoutEnd,
-        Self::WatchFlood,
-        Self::ObjectBeforeType,
-        Self::HugeObject,
-        Self::LongTexts,
-        Self::UnknownKeys,
-        Self::WideTemplate,
-        Self::LabelsAsText,
-        Self::LargestNumbers,
-        Self::GiganticNumbers,
-        Self::Escapes,
-    ];
-
     /// The response to `call`, if it does not depend on the honest one.
     pub(super) fn response(self, call: &Call) -> Option<Response<ResponseBody>> {
         Some(match self {
@@ -151,6 +159,48 @@ impl Attack {
             Self::ObjectBeforeType if call.is_watch => object_before_type(),
             Self::LargestNumbers if call.is_write() => whole(StatusCode::CONFLICT, CONFLICT),
             Self::HugeObject if call.lists() => huge_object(),
+            Self::WidePages if call.lists_sets() => {
+                let numbers = "0,".repeat(95_000) + "0";
+                let sets = (0..40).map(|number| {
+                    let set = fabricated_object("replicasets", number, 20).to_string();
+                    set.replacen(
+                        r#""template":{"#,
+                        &format!(r#""template":{{"wide":[{numbers}]"#),
+                        1,
+                    )
+                });
+                let sets = sets.collect::<Vec<_>>().join(",");
+                whole(StatusCode::OK, page(&sets, false))
+            }
+            Self::LongLabels if call.lists() && call.of_unlabeled => {
+                let label = "x".repeat(4_000_000);
+                let number = rand::random_range(0..1_000_000);
+                let pod = json!({ "metadata": {
+                    "name": format!("pod-{number}"),
+                    "uid": format!("pod-{number}"),
+                    "labels": { labels::FEDERATION: label },
+                    "ownerReferences": [{ "uid": SET_UID, "controller": true }],
+                } });
+                whole(StatusCode::OK, page(&pod.to_string(), number % 15 != 0))
+            }
+            Self::LargeSets if call.lists_sets() => {
+                let sets = randomly_numbered(&large_set(NUMBER), 200);
+                whole(StatusCode::OK, page(&sets, true))
+            }
+            Self::UnfinishedBodies if !call.is_watch && !call.resource.is_empty() => unfinished(),
+            Self::UnfinishedEvents if call.is_watch => unfinished(),
+            Self::LongVersions if call.lists() => {
+                let version = "9".repeat(4_000_000);
+                let list = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
+                whole(StatusCode::OK, list)
+            }
+            Self::SlowDeletions if call.method == Method::DELETE => {
+                endless("{", Bytes::from_static(b" "), Some(Duration::from_secs(1)))
+            }
+            Self::SlowPods if call.is_write() && call.resource == "pods" => {
+                let response = [Bytes::from_static(b"{}")];
+                streamed(stream::iter(response), Some(Duration::from_millis(9900)))
+            }
             _ => return None,
         })
     }
@@ -159,6 +209,8 @@ impl Attack {
     pub(super) fn edits(self, call: &Call) -> bool {
         match self {
             Self::LabelsAsText => call.is_object(),
+            Self::WideSelector => call.is_object() && !call.is_write(),
+            Self::LongLabels => call.lists_sets(),
             Self::UnknownKeys | Self::WideTemplate => !call.is_watch && !call.resource.is_empty(),
             Self::LargestNumbers | Self::GiganticNumbers | Self::Escapes | Self::Mutations(_) => {
                 !call.is_watch
@@ -188,12 +240,18 @@ impl Attack {
             Self::LargestNumbers => with_gigantic_numbers(&mut value, &u32::MAX.into()),
             Self::GiganticNumbers => with_gigantic_numbers(&mut value, &json!(1e300)),
             Self::Escapes => with_escapes(&mut value),
+            Self::LongLabels => with_unlabeled_pods(&mut value),
             _ => {}
         }
         let text = value.to_string();
         body_of(match self {
             Self::UnknownKeys => with_unknown_keys(&text),
             Self::WideTemplate => with_wide_templates(&text),
+            Self::WideSelector => {
+                let expressions = "{},".repeat(1_000_000) + "{}";
+                let selector = format!(r#""selector":{{"matchExpressions":[{expressions}],"#);
+                text.replacen(r#""selector":{"#, &selector, 1)
+            }
             _ => text,
         })
     }
@@ -211,13 +269,20 @@ fn page(items: &str, has_next: bool) -> String {
     format!(r#"{{"metadata":{{"resourceVersion":"9","continue":"{next}"}},"items":[{items}]}}"#)
 }
 
+/// The number in a template of objects.
+const NUMBER: u64 = 1 << 32;
+
 /// Objects that nobody created, each with `length` bytes in its texts, as the items of a page.
 fn fabricated_objects(call: &Call, count: usize, length: usize) -> String {
+    randomly_numbered(&fabricated_object(&call.resource, NUMBER, length), count)
+}
+
+/// Objects like `template` with other numbers, as the items of a page.
+fn randomly_numbered(template: &Value, count: usize) -> String {
     // A page is made of one text: the server is to be faster than its client.
-    let template = fabricated_object(&call.resource, 1 << 32, length).to_string();
-    let number = (1_u64 << 32).to_string();
+    let (template, number) = (template.to_string(), NUMBER.to_string());
     let objects = std::iter::repeat_with(|| {
-        let random = rand::random_range(1_u64 << 32..9 << 32).to_string();
+        let random = rand::random_range(NUMBER..9 * NUMBER).to_string();
         template.replace(&number, &random)
     });
     objects.take(count).collect::<Vec<_>>().join(",")
@@ -245,6 +310,13 @@ fn object_before_type() -> Response<ResponseBody> {
 /// A chunk of 64 KiB.
 fn filling(byte: u8) -> Bytes {
     vec![byte; 1 << 16].into()
+}
+
+/// 4 MB that do not end.
+fn unfinished() -> Response<ResponseBody> {
+    let chunks = std::iter::repeat_n(filling(b' '), 60);
+    let rest = stream::once(std::future::pending());
+    streamed(stream::iter(chunks).chain(rest), None)
 }
 
 /// A list with one object of 100 MB.

@@ -41,8 +41,8 @@ pub struct Switch(Arc<State>);
 #[derive(Default)]
 struct State {
     attack: Mutex<Option<Attack>>,
-    /// Collections whose next watch is rejected, so that the client lists them again.
-    expired: Mutex<BTreeSet<String>>,
+    /// Collections of pods and sets that were watched since the last switch.
+    watched: Mutex<BTreeSet<String>>,
     switched: Notify,
 }
 
@@ -50,8 +50,7 @@ impl Switch {
     /// Switches to `attack`, or to no attack. Ends all watches, so that the client lists everything again.
     pub fn set_attack(&self, attack: Option<Attack>) {
         *self.0.attack.lock() = attack;
-        let watched = ["pods", "replicasets"].map(str::to_owned);
-        self.0.expired.lock().extend(watched);
+        self.0.watched.lock().clear();
         self.0.switched.notify_waiters();
     }
 
@@ -65,9 +64,10 @@ impl Switch {
         Client::new(server, "default")
     }
 
-    /// Whether this is the first watch since the switch.
+    /// Whether this is the first watch of its collection since the switch: it is refused, so that the client lists again.
     fn is_expired(&self, call: &Call) -> bool {
-        call.is_watch && self.0.expired.lock().remove(&call.resource)
+        let is_watch = call.is_watch && matches!(&*call.resource, "pods" | "replicasets");
+        is_watch && self.0.watched.lock().insert(call.path.clone())
     }
 }
 

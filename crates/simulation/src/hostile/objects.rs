@@ -36,6 +36,28 @@ pub(super) fn fabricated_object(resource: &str, number: u64, length: usize) -> V
     })
 }
 
+/// The `number`th set that nobody created, being deleted, whose texts have as many bytes as their characters may.
+pub(super) fn large_set(number: u64) -> Value {
+    let mut set = fabricated_object("replicasets", number, 60);
+    let text = "\u{10348}".repeat(600);
+    set["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    set["metadata"]["finalizers"] = json!([text, text, text, text]);
+    set["status"]["conditions"][1]["message"] = text.into();
+    set
+}
+
+/// The uid of each set in [`with_unlabeled_pods`].
+pub(super) const SET_UID: &str = "set-with-unlabeled-pods";
+
+/// Gives each set of a list more replicas than labeled pods.
+pub(super) fn with_unlabeled_pods(list: &mut Value) {
+    for set in list["items"].as_array_mut().into_iter().flatten() {
+        set["metadata"]["uid"] = SET_UID.into();
+        set["status"]["replicas"] = 1000.into();
+        set["status"]["fullyLabeledReplicas"] = 0.into();
+    }
+}
+
 /// Replaces each number in `value` by `number`.
 pub(super) fn with_gigantic_numbers(value: &mut Value, number: &Value) {
     match value {
