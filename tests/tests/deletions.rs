@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use fedrs_tests::{SimFederation, even, frs};
-use serde_json::Value;
+use fedrs_tests::{
+    SimFederation, SimFederationSpec, even, frs,
+    hostile::{Attack, Switch},
+};
+use serde_json::{Value, json};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
 
@@ -47,6 +50,47 @@ async fn f5_deletions_in_a_slow_member_delay_no_repair() {
     federation
         .wait_until("all are deleted", 120, async |federation| {
             (0..DELETED).all(|name| federation.local_set("a", &format!("old-{name}")).is_none())
+        })
+        .await;
+}
+
+/// A federation whose member `a` can be switched to an attack.
+async fn with_switch(spec: SimFederationSpec) -> (SimFederation, Switch) {
+    let mut federation = SimFederation::start_clusters(spec).await;
+    let switch = Switch::default();
+    let of_a = switch.clone();
+    federation.put_between("a", move |honest| of_a.client(honest));
+    federation.start_controller().await;
+    (federation, switch)
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_deletions_that_hang_leave_the_member_to_other_writes() {
+    let (federation, switch) = with_switch(SimFederationSpec::default()).await;
+    federation.run(9).await;
+    let names = || (0..100).map(|name| format!("old-{name}"));
+    for name in names() {
+        let mut set = frs(&name, 1, &json!({ "clusters": { "a": { "weight": 1 } } }));
+        set["spec"]["deletionPolicy"] = "Delete".into();
+        federation.create(&set).await;
+    }
+    federation
+        .wait_until("all run", 120, async |federation| {
+            names().all(|name| federation.available(&name) == 1)
+        })
+        .await;
+    switch.set_attack(Some(Attack::SlowDeletions));
+    for name in names() {
+        federation.delete(&name).await;
+    }
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let patch = json!({ "spec": { "replicas": 12 } });
+    federation.patch("web", &patch).await;
+    federation
+        .wait_until("a scales", 2, async |federation| {
+            federation
+                .local_set("a", "web")
+                .is_some_and(|set| set["spec"]["replicas"] == 4)
         })
         .await;
 }

@@ -52,14 +52,38 @@ pub(crate) struct MemberAccess {
     pub(crate) name: Arc<str>,
     pub(crate) client: Client,
     pub(crate) store: Arc<dyn MemberView>,
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) slots: Slots,
 }
 
-impl MemberAccess {
-    /// Waits for a write slot: few writes are sent to one member at a time.
-    async fn write_slot(&self) -> SemaphorePermit<'_> {
-        let slot = self.permits.acquire().await;
+/// The slots for writes to one member: few are sent at a time.
+#[derive(Clone)]
+pub(crate) struct Slots {
+    writes: Arc<Semaphore>,
+    /// Some of them: deletions that hang leave the others to repairs.
+    deletions: Arc<Semaphore>,
+}
+
+impl Slots {
+    /// So many slots.
+    pub(crate) fn new(count: u32) -> Self {
+        let semaphore = |count: u32| Arc::new(Semaphore::new(count as usize));
+        Self {
+            writes: semaphore(count),
+            deletions: semaphore(count.div_ceil(4)),
+        }
+    }
+
+    /// Waits for a slot.
+    async fn of_write(&self) -> SemaphorePermit<'_> {
+        let slot = self.writes.acquire().await;
         slot.expect("the permits are never closed")
+    }
+
+    /// Waits for a slot that a deletion may use.
+    async fn of_deletion(&self) -> [SemaphorePermit<'_>; 2] {
+        let slot = self.deletions.acquire().await;
+        let slot = slot.expect("the permits are never closed");
+        [slot, self.of_write().await]
     }
 }
 
@@ -145,7 +169,7 @@ impl Executor {
         self.tasks.spawn(async move {
             let Ok(frs) = &entry.valid else { return };
             let act = async {
-                let _slot = access.write_slot().await;
+                let _slot = access.slots.of_write().await;
                 // A decision of so long ago may be wrong by now: a member that hung must not get many of them at once.
                 if Instant::now() > latest {
                     return Outcome::Conflict("timed out waiting for a write slot".to_owned());
@@ -181,7 +205,7 @@ impl Executor {
         uid: &str,
         policy: DeletionPolicy,
     ) -> Result<(), CallError> {
-        let _slot = member.write_slot().await;
+        let _slot = member.slots.of_deletion().await;
         let set = LocalWorkload {
             executor: self,
             member,

@@ -7,7 +7,7 @@ use fedrs_api::{MemberEventReason, MemberReason, ObjectKey};
 use http::Request;
 use kube::{Client, client::Body};
 use reflector::{ByteBudget, ClientSender};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,7 +21,12 @@ use super::{
     sources::Source,
     status_writer::MemberClusterStatusWriter,
 };
-use crate::{event::Event, executor::MemberAccess, messages, trigger::Trigger};
+use crate::{
+    event::Event,
+    executor::{MemberAccess, Slots},
+    messages,
+    trigger::Trigger,
+};
 
 /// What the larger responses of a member may take in memory at a time: two pages of a list, or four objects.
 const RESPONSE_BYTES: usize = 16 << 20;
@@ -243,7 +248,7 @@ impl MemberHandle {
             name: self.name.as_str().into(),
             client,
             store,
-            permits: Arc::new(Semaphore::new(context.config.calls_per_member as usize)),
+            slots: Slots::new(context.config.calls_per_member),
         }
     }
 

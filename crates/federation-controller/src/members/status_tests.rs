@@ -5,7 +5,6 @@ use std::sync::Arc;
 use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
 use fedrs_api::{MemberClusterSpec, MemberSource, ObjectKey};
 use kube::Client;
-use tokio::sync::Semaphore;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -13,7 +12,7 @@ use super::{
     super::{kubeconfig::KubeconfigError, registry::*, source_error::SourceError},
     *,
 };
-use crate::executor::MemberAccess;
+use crate::executor::{MemberAccess, Slots};
 
 /// The view of a member in a test.
 #[derive(Clone)]
@@ -84,7 +83,7 @@ fn member(view: Option<View>) -> MemberState {
         name: "eu".into(),
         client: Client::new(service, "default"),
         store: Arc::new(view),
-        permits: Arc::new(Semaphore::new(1)),
+        slots: Slots::new(1),
     };
     MemberState {
         followed: view.is_some(),
