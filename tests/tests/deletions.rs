@@ -59,7 +59,7 @@ async fn with_switch(spec: SimFederationSpec) -> (SimFederation, Switch) {
     let mut federation = SimFederation::start_clusters(spec).await;
     let switch = Switch::default();
     let of_a = switch.clone();
-    federation.put_between("a", move |honest| of_a.client(honest));
+    federation.intercept("a", move |honest| of_a.client(honest));
     federation.start_controller().await;
     (federation, switch)
 }
@@ -93,4 +93,28 @@ async fn f5_deletions_that_hang_leave_the_member_to_other_writes() {
                 .is_some_and(|set| set["spec"]["replicas"] == 4)
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_member_whose_responses_are_slow_does_not_hold_a_deletion_up() {
+    let mut spec = SimFederationSpec::default();
+    spec.config.deletion_deadline = Duration::from_secs(60);
+    let (federation, switch) = with_switch(spec).await;
+    let of_a = json!({ "clusters": { "a": { "weight": 1 } } });
+    federation.create(&frs("web", 200, &of_a)).await;
+    federation
+        .wait_until("all run", 120, async |federation| {
+            federation.available("web") == 200
+        })
+        .await;
+    switch.set_attack(Some(Attack::SlowPods));
+    federation.delete("web").await;
+    federation
+        .wait_until("the set is gone", 100, async |federation| {
+            federation.frs("web").await.is_null()
+        })
+        .await;
+    assert_eq!(federation.available("web"), 200, "they keep running");
+    let reasons = federation.event_reasons("web").await;
+    assert!(reasons.contains(&"LeftBehind".to_owned()), "{reasons:?}");
 }

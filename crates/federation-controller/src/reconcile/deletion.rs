@@ -6,6 +6,7 @@ use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKe
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use tokio::time::timeout;
 
 use super::{Reconciler, frs_path, is_current};
 use crate::{
@@ -19,6 +20,8 @@ use crate::{
 
 /// The time between two attempts of a deletion while it waits for members.
 const RETRY_PERIOD: Duration = Duration::from_secs(5);
+/// How long an attempt may go on after the deadline: there is at least one, also by a controller that starts later.
+const LAST_ATTEMPT: Duration = Duration::from_secs(30);
 
 impl Reconciler {
     /// Starts a task that releases or deletes the local ReplicaSets of `entry`, unless one runs: a member that hangs must not
@@ -52,12 +55,16 @@ impl Reconciler {
             (Arc::clone(&cached.status), cached.take_late())
         });
         let members = self.snapshot_members(key, &pending, None);
-        let deletions = members
-            .iter()
-            .map(|member| self.delete_in_member(key, &status, policy, member));
+        let until = deadline(&entry.metadata, self.config.deletion_deadline);
+        let left = Duration::try_from(until.duration_since(self.clock.now())).unwrap_or_default();
+        let attempt = left.max(LAST_ATTEMPT);
+        let deletions = members.iter().map(async |member| {
+            let deletion = self.delete_in_member(key, &status, policy, member);
+            let done = timeout(attempt, deletion).await;
+            done.unwrap_or_else(|_| Some(member.name.clone()))
+        });
         let open: Vec<String> = join_all(deletions).await.into_iter().flatten().collect();
         if !open.is_empty() {
-            let until = deadline(&entry.metadata, self.config.deletion_deadline);
             if self.clock.now() < until {
                 self.wait_for(key, entry, &open, until);
                 return;
