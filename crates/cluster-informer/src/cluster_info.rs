@@ -8,6 +8,7 @@ use reflector::{
     partial::{Text, for_each_item, name, null_as_default},
 };
 use serde::{Deserialize, Deserializer};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::quantity;
 
@@ -171,6 +172,15 @@ struct Allocatable {
 struct ReadyCondition {
     is_true: bool,
     since: Option<Timestamp>,
+    heartbeat: Option<u64>,
+}
+
+/// The hash of a text, of which only changes matter. For `#[serde(deserialize_with)]`.
+pub(crate) fn text_hash<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    let text = Option::<Text<'_>>::deserialize(deserializer)?;
+    Ok(text.map(|text| xxh3_64(text.0.as_bytes())))
 }
 
 impl<'de> Deserialize<'de> for ReadyCondition {
@@ -183,6 +193,8 @@ impl<'de> Deserialize<'de> for ReadyCondition {
             #[serde(borrow)]
             status: Text<'a>,
             last_transition_time: Option<Timestamp>,
+            #[serde(default, deserialize_with = "text_hash")]
+            last_heartbeat_time: Option<u64>,
         }
         let mut ready = None;
         for_each_item(deserializer, |condition: Condition<'_>| {
@@ -190,6 +202,7 @@ impl<'de> Deserialize<'de> for ReadyCondition {
                 ready.get_or_insert(Self {
                     is_true: condition.status.0 == "True",
                     since: condition.last_transition_time,
+                    heartbeat: condition.last_heartbeat_time,
                 });
             }
         })?;
@@ -205,6 +218,11 @@ impl NodeObject {
     /// Since when it has been ready, or not, by the cluster's clock.
     pub(crate) fn since(&self) -> Option<Timestamp> {
         self.status.ready.since
+    }
+
+    /// The hash of the time at which its kubelet last reported that it is ready.
+    pub(crate) fn heartbeat(&self) -> Option<u64> {
+        self.status.ready.heartbeat
     }
 }
 

@@ -6,19 +6,20 @@
 //! ```
 //!
 //! After a loss of power the API server answers first, and all pods say that they are ready until the node controller has
-//! missed their nodes. The times in two Leases of one node are compared, and never with a clock.
+//! missed their nodes. The times in two Leases of one node are compared, or two heartbeats in its status if it has no Lease,
+//! and never with a clock.
 
 use std::{collections::HashMap, time::Duration};
 
 use reflector::{
     ClientReceiver, Collection, Error, ReflectorSettings,
-    partial::{name, null_as_default, printable_text},
+    partial::{name, null_as_default},
 };
 use serde::Deserialize;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::{handlers::Notifier, nodes::MAX_NODES};
+use crate::{cluster_info::text_hash, handlers::Notifier, nodes::MAX_NODES};
 
 /// How the nodes of a returned member are confirmed.
 #[derive(Clone, Debug)]
@@ -55,8 +56,8 @@ struct LeaseMetadata {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LeaseSpec {
-    #[serde(default, deserialize_with = "printable_text")]
-    renew_time: String,
+    #[serde(default, deserialize_with = "text_hash")]
+    renew_time: Option<u64>,
 }
 
 /// Confirms the nodes each time the member returns, without an end.
@@ -87,7 +88,7 @@ pub(crate) async fn run(clients: ClientReceiver, settings: NodeLeaseSettings, no
 }
 
 /// Takes in one list. Returns whether all nodes are confirmed.
-fn observe(notifier: &Notifier, leases: &HashMap<Box<str>, Box<str>>) -> bool {
+fn observe(notifier: &Notifier, leases: &HashMap<Box<str>, u64>) -> bool {
     let mut is_complete = false;
     notifier.change_nodes(|nodes, now| {
         let changed;
@@ -100,11 +101,11 @@ fn observe(notifier: &Notifier, leases: &HashMap<Box<str>, Box<str>>) -> bool {
     is_complete
 }
 
-/// The times of all Leases, by the names of the nodes.
+/// Hashes of the times of all Leases, by the names of the nodes.
 async fn list(
     clients: &ClientReceiver,
     settings: &NodeLeaseSettings,
-) -> Result<HashMap<Box<str>, Box<str>>, Error> {
+) -> Result<HashMap<Box<str>, u64>, Error> {
     let settings = ReflectorSettings {
         page_timeout: settings.timeout,
         ..ReflectorSettings::default()
@@ -115,7 +116,8 @@ async fn list(
         if let Ok(lease) = lease
             && times.len() < MAX_NODES
         {
-            times.insert(lease.metadata.name, lease.spec.renew_time.into());
+            let time = lease.spec.renew_time.unwrap_or_default();
+            times.insert(lease.metadata.name, time);
         }
     };
     reflector::list(clients.clone(), leases, &settings, take).await?;

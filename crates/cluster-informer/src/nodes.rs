@@ -4,15 +4,14 @@
 //! ready --not ready--> its pods count as if they had no node since then --ready--> ready
 //!   |
 //!   '--the member returns from an outage--> unconfirmed: pods may be dead, although they say that they are ready
-//!                                             |--its Lease, or its status, changes--> ready
-//!                                             '--neither does for a minute--> not ready
+//!                                             |--its Lease, its heartbeat or its status changes--> ready
+//!                                             '--none does for a minute--> not ready
 //! ```
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     cluster_info::{NodeInfo, NodeObject, NodeTotals},
@@ -22,7 +21,7 @@ use crate::{
 /// The nodes of a member: twice as many as Kubernetes supports in a cluster.
 pub(crate) const MAX_NODES: usize = 10_000;
 
-/// A node whose Lease has not changed for so long since the member returned is not ready, whatever the API server says:
+/// A node whose Lease or heartbeat has not changed for so long since the member returned is not ready, whatever the API server says:
 /// kubelets renew theirs every 10 s, and the node controller waits for 50 s. It may not run.
 const SILENCE: u32 = 60;
 
@@ -66,9 +65,9 @@ struct Node {
     /// What the list says about it.
     listed: Option<Listed>,
     confirmed: bool,
-    /// The hash of its Lease's time when the Leases were first listed after the return, and when that was.
-    lease: Option<(u64, UnixSeconds)>,
-    /// Its Lease has not changed for too long, as of then.
+    /// The hash of its first sign of life that was seen after the return, 0 without any; and when that was.
+    first_sign: Option<(u64, UnixSeconds)>,
+    /// Nothing has been heard of it for too long, as of then.
     silent_since: Option<UnixSeconds>,
 }
 
@@ -76,6 +75,8 @@ struct Node {
 struct Listed {
     epoch: u32,
     not_ready_since: Option<UnixSeconds>,
+    /// The hash of the heartbeat in its condition `Ready`, unless it may be from before the return.
+    heartbeat: Option<u64>,
     totals: NodeTotals,
 }
 
@@ -120,6 +121,19 @@ impl NodeTable {
     pub(crate) fn begin_list(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         self.listing = true;
+        if self.confirming {
+            self.forget_signs();
+        }
+    }
+
+    /// What is known of the nodes may be from before what is listed now, which may be from before the return.
+    fn forget_signs(&mut self) {
+        for node in &mut self.slots {
+            node.first_sign = None;
+            if let Some(listed) = &mut node.listed {
+                listed.heartbeat = None;
+            }
+        }
     }
 
     /// The list is complete: forgets the nodes that it did not contain.
@@ -153,6 +167,7 @@ impl NodeTable {
             epoch,
             not_ready_since: (!is_ready)
                 .then(|| not_ready_since.unwrap_or_else(|| UnixSeconds::of(since))),
+            heartbeat: object.heartbeat(),
             totals,
         });
         if !listing {
@@ -189,8 +204,9 @@ impl NodeTable {
         }
         let before = self.states();
         self.confirming = true;
+        self.forget_signs();
         for node in &mut self.slots {
-            (node.confirmed, node.lease, node.silent_since) = (false, None, None);
+            (node.confirmed, node.silent_since) = (false, None);
         }
         self.update_sums();
         before
@@ -204,26 +220,27 @@ impl NodeTable {
         before
     }
 
-    /// All Leases of nodes at `now`, by their names, with the times of their renewal. Returns whether every ready node is
-    /// confirmed.
+    /// All Leases of nodes at `now`, by their names, with hashes of the times of their renewal. Returns whether every ready node
+    /// is confirmed.
     pub(crate) fn observe_leases(
         &mut self,
-        leases: &HashMap<Box<str>, Box<str>>,
+        leases: &HashMap<Box<str>, u64>,
         now: Timestamp,
     ) -> (Changed, bool) {
         let (before, now) = (self.states(), UnixSeconds::of(now));
         for node in &mut self.slots {
-            match leases.get(&node.name).map(|time| xxh3_64(time.as_bytes())) {
-                Some(lease) => {
-                    let (first, since) = *node.lease.get_or_insert((lease, now));
-                    if first != lease {
-                        node.confirm();
-                    } else if now.0.saturating_sub(since.0) >= SILENCE {
-                        node.silent_since.get_or_insert(now);
-                    }
-                }
-                // It will not report.
-                None => node.confirm(),
+            // Kubelets without Leases report their status as often.
+            let heartbeat = || node.listed.and_then(|listed| listed.heartbeat);
+            let sign = leases.get(&node.name).copied().or_else(heartbeat);
+            if sign.is_none() && self.listing {
+                continue;
+            }
+            let sign = sign.unwrap_or_default();
+            let (first, since) = *node.first_sign.get_or_insert((sign, now));
+            if first != sign {
+                node.confirm();
+            } else if now.0.saturating_sub(since.0) >= SILENCE {
+                node.silent_since.get_or_insert(now);
             }
         }
         self.update_sums();

@@ -30,9 +30,17 @@ fn list(nodes: &mut NodeTable, listed: &[(&str, &str)]) {
     nodes.end_list();
 }
 
-fn leases(times: [&str; 2]) -> HashMap<Box<str>, Box<str>> {
+fn leases(times: [&str; 2]) -> HashMap<Box<str>, u64> {
     let names = ["a", "b"].map(Box::from);
-    names.into_iter().zip(times.map(Box::from)).collect()
+    let times = times.map(|time| time.parse::<u64>().unwrap());
+    names.into_iter().zip(times).collect()
+}
+
+/// A ready node with this heartbeat.
+fn beating(name: &str, heartbeat: &str) -> NodeObject {
+    let ready = json!({ "type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat });
+    let node = json!({ "metadata": { "name": name }, "status": { "conditions": [ready] } });
+    serde_json::from_value(node).expect("a node")
 }
 
 #[test]
@@ -93,15 +101,12 @@ fn f33_after_a_return_a_dead_node_is_not_waited_for_and_its_return_confirms_it()
         (nodes.state(Some(a)), nodes.state(Some(b))),
         (NodeState::Ready, NodeState::Ready)
     );
-    nodes.begin_confirmation();
-    let (_, is_complete) = nodes.observe_leases(&HashMap::new(), at(60));
-    assert!(is_complete, "nodes without Leases say nothing");
     nodes.forbid();
     nodes.begin_confirmation();
     assert_eq!(
         nodes.state(Some(a)),
         NodeState::Ready,
-        "nor do nodes that may not be read"
+        "nodes that may not be read say nothing"
     );
 }
 
@@ -138,6 +143,42 @@ fn f33_after_a_return_a_node_that_stays_silent_is_not_ready_until_it_is_heard_of
         assert_eq!(nodes.info().none_is_ready(), !is_ready, "{second}");
     }
     assert!(!nodes.info().none_is_confirmed());
+}
+
+#[test]
+fn f33_after_a_return_a_node_without_a_lease_is_confirmed_by_its_heartbeat() {
+    let (mut nodes, a, b) = nodes();
+    for (name, heartbeat) in [("a", "1"), ("b", "1")] {
+        nodes.apply(&beating(name, heartbeat), at(2));
+    }
+    let none = HashMap::new();
+    let states = |nodes: &NodeTable| [a, b].map(|id| nodes.state(Some(id)));
+    nodes.begin_confirmation();
+    // The nodes died after other heartbeats than were seen before the outage.
+    nodes.begin_list();
+    assert!(!nodes.observe_leases(&none, at(5)).1);
+    for name in ["a", "b"] {
+        nodes.apply(&beating(name, "2"), at(6));
+    }
+    nodes.end_list();
+    assert!(!nodes.observe_leases(&none, at(10)).1);
+    assert_eq!(states(&nodes), [NodeState::Unconfirmed; 2]);
+    nodes.apply(&beating("a", "3"), at(14));
+    assert!(!nodes.observe_leases(&none, at(15)).1);
+    assert_eq!(states(&nodes), [NodeState::Ready, NodeState::Unconfirmed]);
+    nodes.observe_leases(&none, at(70));
+    let silent = NodeState::NotReady(UnixSeconds(70));
+    assert_eq!(states(&nodes), [NodeState::Ready, silent]);
+    nodes.apply(&beating("b", "3"), at(74));
+    assert!(nodes.observe_leases(&none, at(75)).1);
+    assert_eq!(states(&nodes), [NodeState::Ready; 2]);
+    // Nothing at all is heard of nodes without a heartbeat.
+    nodes.begin_confirmation();
+    list(&mut nodes, &[("a", "True"), ("b", "True")]);
+    nodes.observe_leases(&none, at(80));
+    assert_eq!(states(&nodes), [NodeState::Unconfirmed; 2]);
+    nodes.observe_leases(&none, at(140));
+    assert_eq!(states(&nodes), [NodeState::NotReady(UnixSeconds(140)); 2]);
 }
 
 #[test]
