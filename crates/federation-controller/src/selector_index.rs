@@ -295,6 +295,7 @@ mod tests {
         {
             reports += index.insert(&equal(name)).len();
         }
+        assert!(known(&index).values().all(|known| known.len() == MAX_KNOWN));
         // One that changes its labels again and again, and all that are deleted.
         let other = json!({ "app": "web", "other": "x" });
         for labels in [&other, &labels].into_iter().cycle().take(SETS) {
@@ -304,6 +305,12 @@ mod tests {
         for name in 0..3 * SETS {
             let key = ObjectKey::new("default", &*format!("s{name}"));
             reports += index.remove(&key).len();
+            // Who knew it has looked for another.
+            let left = 3 * SETS - name - 1;
+            if left < 2 * MAX_KNOWN {
+                let others = left.saturating_sub(1).min(MAX_KNOWN);
+                assert!(known(&index).values().all(|known| known.len() == others));
+            }
         }
         let changes = 7 * SETS;
         let comparisons = COMPARISONS.get();
