@@ -6,7 +6,7 @@ use cluster_informer::InformerSettings;
 use dashmap::DashSet;
 use fedrs_api::names;
 use kube::Client;
-use reflector::{Collection, EventHandler, Reflector, Versioned};
+use reflector::{Collection, EventHandler, Reflector, ReflectorSettings, Versioned};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -186,7 +186,14 @@ impl Controller {
     {
         // The seed decides the pauses: each collection has its own.
         let seed = self.seed ^ xxh3_64(collection.path.as_bytes());
-        let reflector = Reflector::new(self.host.clone(), collection).seed(seed);
+        // A restored host restarts its API servers, which breaks all watches.
+        let settings = ReflectorSettings {
+            relist_after_break: true,
+            ..ReflectorSettings::default()
+        };
+        let reflector = Reflector::new(self.host.clone(), collection)
+            .settings(settings)
+            .seed(seed);
         let cancel = executor.cancel.clone();
         let run = async move { cancel.run_until_cancelled(reflector.run(handler)).await };
         executor.tasks.spawn(run);

@@ -158,7 +158,7 @@ impl<I: Transport, H> ListWatch<I, H> {
         self.handler.on_error(&error);
         let pause = self.backoff.next_pause();
         debug!(%error, retryable = error.is_retryable(), ?pause, "list or watch failed");
-        let needs_relist = NeedsRelist(error.needs_relist());
+        let needs_relist = NeedsRelist(error.needs_relist() || self.settings.relist_after_break);
         // It may quote a whole response.
         drop(error);
         sleep(pause).await;

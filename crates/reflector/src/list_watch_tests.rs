@@ -224,17 +224,24 @@ impl EventHandler<Thing> for Recorder {
 
 /// Runs the script for ten minutes of paused time.
 async fn run(responses: impl IntoIterator<Item = Response>) -> Log {
-    let log = Log(Arc::default(), Some(Instant::now()));
-    let script = Script {
-        responses: responses.into_iter().collect(),
-        log: log.clone(),
-    };
     let settings = ReflectorSettings {
         limits: Limits {
             watch_line_bytes: 300,
             ..Limits::default()
         },
         ..ReflectorSettings::default()
+    };
+    run_with(settings, responses).await
+}
+
+async fn run_with(
+    settings: ReflectorSettings,
+    responses: impl IntoIterator<Item = Response>,
+) -> Log {
+    let log = Log(Arc::default(), Some(Instant::now()));
+    let script = Script {
+        responses: responses.into_iter().collect(),
+        log: log.clone(),
     };
     let path = Arc::from("/api/v1/things");
     let recorder = Recorder(log.clone(), false);
@@ -334,6 +341,33 @@ async fn after_other_errors_the_watch_resumes_from_its_version() {
     );
     assert_eq!(log.entries()[8], "watch 6");
     assert_eq!(log.times("begin").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_break_all_is_listed_if_the_server_may_have_been_restored() {
+    let settings = ReflectorSettings {
+        relist_after_break: true,
+        ..ReflectorSettings::default()
+    };
+    let responses = [
+        page(5, "", &[]),
+        Response::Watch(vec![event("ADDED", &thing("a", 6))], Then::Break),
+        page(4, "", &[]),
+        Response::Watch(vec![], A_MINUTE),
+        Response::Watch(vec![], A_MINUTE),
+    ];
+    let log = run_with(settings, responses).await;
+    let entries = log.entries();
+    let is_request = |entry: &&String| entry.starts_with("list") || entry.starts_with("watch");
+    let requests: Vec<_> = entries.iter().filter(is_request).take(5).collect();
+    let expected = [
+        "list first page",
+        "watch 5",
+        "list first page",
+        "watch 4",
+        "watch 4",
+    ];
+    assert_eq!(requests, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,16 +6,14 @@
 
 use std::sync::Arc;
 
-use fedrs_api::names;
 use parking_lot::Mutex;
-use serde_json::Value;
 use sim_cluster::{Api, Change, ChangeEvent};
 use tokio_util::{sync::CancellationToken, sync::DropGuard};
 
 use crate::{
     SimFederation,
     changes::next_changes,
-    checks::{self, Observed, OutageKind},
+    checks::{self, Observed, OutageKind, is_written_by_fedrs},
     sim_federation::HOST,
 };
 
@@ -89,13 +87,4 @@ impl State {
         }
         self.observed.member_changed(cluster, change);
     }
-}
-
-/// Whether fedrs wrote the replicas of a local ReplicaSet last.
-fn is_written_by_fedrs(set: &Value) -> bool {
-    let managers = set["metadata"]["managedFields"].as_array();
-    managers.into_iter().flatten().any(|manager| {
-        manager["manager"] == names::FIELD_MANAGER
-            && manager.pointer("/fieldsV1/f:spec/f:replicas").is_some()
-    })
 }

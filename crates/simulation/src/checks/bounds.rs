@@ -147,21 +147,21 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
         (replicas + surge.of(replicas), replicas)
     };
     let (most, wanted) = observed.specs(name).map(with_surge).max()?;
-    let desired = observed
+    let requested = observed
         .parts(name)
         .filter(|(other, _)| observed.is_observable(other))
         .map(|(other, part)| {
-            let lowest = part.desired.since(observed.oldest_belief(other)).min();
+            let lowest = part.requested.since(observed.oldest_belief(other)).min();
             if other == member {
                 now
             } else {
                 lowest.copied().unwrap_or(0)
             }
         });
-    let desired: u64 = desired.sum();
+    let requested: u64 = requested.sum();
     let members = observed.parts(name).count() as u64;
     let allowed = most + u64::from(config.capacity_probes) * members;
-    (desired > allowed).then(|| {
-        format!("{name} in {member} scaled to {now}: {desired} replicas are desired in all clusters, {wanted} requested, {allowed} allowed")
+    (requested > allowed).then(|| {
+        format!("{name} in {member} scaled to {now}: {requested} replicas are requested in all clusters, {wanted} desired, {allowed} allowed")
     })
 }

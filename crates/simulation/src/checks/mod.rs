@@ -15,7 +15,7 @@ mod violation;
 use sim_cluster::Change;
 
 pub(crate) use bounds::of_replicas;
-pub(crate) use observed::{Observed, OutageKind};
+pub(crate) use observed::{Observed, OutageKind, is_written_by_fedrs};
 pub use violation::{Invariant, Violation};
 
 /// Checks a change that the controller made to the host.

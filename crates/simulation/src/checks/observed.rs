@@ -6,7 +6,7 @@ use std::{
 };
 
 use federation_controller::config::Config;
-use fedrs_api::{DeletionPolicy, FederatedReplicaSet, ValidFrs};
+use fedrs_api::{DeletionPolicy, FederatedReplicaSet, ValidFrs, names};
 use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 use tokio::time::{Duration, Instant};
@@ -68,6 +68,8 @@ struct ObservedPod {
 pub(crate) struct LocalSet {
     /// `spec.replicas`.
     pub(crate) desired: History<u64>,
+    /// What the controller wrote there last: others may have changed it since.
+    pub(crate) requested: History<u64>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
 }
@@ -84,25 +86,22 @@ pub(crate) enum OutageKind {
 /// Whether a cluster can be observed, and its last outage.
 #[derive(Default)]
 struct Visibility {
-    /// What makes it unobservable now.
-    reasons: BTreeSet<String>,
+    /// What makes it unobservable now, and how long the controller may take to notice it.
+    reasons: BTreeMap<String, Duration>,
     /// Since when, and until when.
     outage: Option<(Instant, Option<Instant>)>,
-    /// After this time the controller knows of the outage.
-    noticed_after: Duration,
+    /// When the controller may last have seen its state: at the start of the outage, or when one of several reasons ended.
+    seen: Option<Instant>,
 }
 
 impl Visibility {
     fn set(&mut self, reason: &str, on: bool, settled: Duration, noticed_after: Duration) {
         let was_visible = self.reasons.is_empty();
-        if was_visible {
-            self.noticed_after = Duration::ZERO;
+        if was_visible || !on {
+            self.seen = Some(Instant::now());
         }
         if on {
-            self.noticed_after = self.noticed_after.max(noticed_after);
-        }
-        if on {
-            self.reasons.insert(reason.to_owned());
+            self.reasons.insert(reason.to_owned(), noticed_after);
         } else {
             self.reasons.remove(reason);
         }
@@ -130,6 +129,7 @@ impl Observed {
     pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
         let local = || LocalSet {
             desired: History::starting(0),
+            requested: History::starting(0),
             ready: History::starting(0),
         };
         let member = || ObservedMember {
@@ -221,7 +221,11 @@ impl Observed {
         };
         if change.kind == *kinds::REPLICA_SETS {
             if let Some(local) = member.local.get_mut(&change.name) {
-                local.desired.put(desired(change.new.as_ref()));
+                let now = desired(change.new.as_ref());
+                local.desired.put(now);
+                if change.new.as_deref().is_none_or(is_written_by_fedrs) {
+                    local.requested.put(now);
+                }
             }
             return false;
         }
@@ -295,10 +299,12 @@ impl Observed {
     /// Whether the controller must know by now that the state of a member is unknown.
     pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
-        visibility.outage.is_some_and(|(since, until)| {
-            let noticed_after = visibility.noticed_after + self.config.call_timeout + REACTION;
-            until.is_none() && since.elapsed() > noticed_after
-        })
+        let (Some(seen), Some(noticed_after)) =
+            (visibility.seen, visibility.reasons.values().max())
+        else {
+            return false;
+        };
+        seen.elapsed() > *noticed_after + self.config.call_timeout + REACTION
     }
 
     /// Whether the controller can have seen a recent state of the member.
@@ -356,6 +362,15 @@ impl ObservedMember {
 pub(crate) fn desired(set: Option<&Object>) -> u64 {
     set.and_then(|set| set["spec"]["replicas"].as_u64())
         .unwrap_or(0)
+}
+
+/// Whether fedrs wrote the replicas of a local ReplicaSet last.
+pub(crate) fn is_written_by_fedrs(set: &Value) -> bool {
+    let managers = set["metadata"]["managedFields"].as_array();
+    managers.into_iter().flatten().any(|manager| {
+        manager["manager"] == names::FIELD_MANAGER
+            && manager.pointer("/fieldsV1/f:spec/f:replicas").is_some()
+    })
 }
 
 /// A pod of a set that is not terminating.
