@@ -84,6 +84,8 @@ pub struct Elector {
     metrics: ElectionMetrics,
     watched: Watched,
     view: View,
+    /// The latest version of the Lease that was read or written.
+    latest: ResourceVersion,
     /// The Lease as it was last written, while this process leads.
     held: Option<Lease>,
     /// The acquisitions of the Lease by this process, also those whose response was lost.
@@ -127,6 +129,7 @@ impl Elector {
             metrics: config.metrics,
             watched: config.watchdog.watch("leader election"),
             view: View::default(),
+            latest: ResourceVersion::default(),
             held: None,
             acquired: Vec::new(),
             resumed: false,
@@ -268,10 +271,18 @@ impl Elector {
         if let (Some(held), Some(found)) = (&held, &found)
             && version(found).is_older_than(version(held))
         {
+            // Nobody else has led since: this process need not wait to lead again.
+            self.latest = version(found);
             return Ok(Attempt::WentBack);
         }
         let now = Instant::now();
-        self.view.observe(found.as_ref().map(record), now);
+        match &found {
+            Some(found) if version(found).is_older_than(self.latest) => {
+                self.view.observe_restored(record(found), now);
+            }
+            found => self.view.observe(found.as_ref().map(record), now),
+        }
+        self.latest = found.as_ref().map_or(self.latest, version);
         match step::step(&self.me, leads, &self.acquired, &self.view, now) {
             Step::Follow { leader, until } => Ok(Attempt::Other { leader, until }),
             step => self.write(step, found).await,
@@ -298,6 +309,7 @@ impl Elector {
             None => self.lease.create(spec).await?,
         };
         self.view.observe(Some(record(&lease)), Instant::now());
+        self.latest = version(&lease);
         self.held = Some(lease);
         Ok(Attempt::Held { since })
     }

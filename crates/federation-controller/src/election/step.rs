@@ -24,6 +24,8 @@ pub(super) struct View {
     observed: Option<(LeaseSpec, Instant)>,
     /// Whether the Lease existed when it was last read.
     is_there: bool,
+    /// Whether the record is of an earlier version than one before: the host was restored from a backup.
+    is_restored: bool,
 }
 
 impl View {
@@ -37,7 +39,17 @@ impl View {
             .is_none_or(|(seen, _)| *seen != found)
         {
             self.observed = Some((found, now));
+            self.is_restored = false;
         }
+    }
+
+    /// Records the Lease of a host that was restored from a backup.
+    pub(super) fn observe_restored(&mut self, found: LeaseSpec, now: Instant) {
+        *self = Self {
+            observed: Some((found, now)),
+            is_there: true,
+            is_restored: true,
+        };
     }
 }
 
@@ -80,6 +92,9 @@ pub(super) enum Step {
 /// A leader never takes the Lease from another candidate, even if it has expired: the other one has led in between. Another
 /// process may have the same name by mistake: an acquisition that is not in `acquired` is that of another process.
 ///
+/// The record in a restored host does not show who led last, and may still do so: nobody takes that Lease before another
+/// candidate's term would have ended.
+///
 /// If the Lease was deleted, a standby waits for the last known holder, which creates it again unless it is dead. Only a
 /// process that starts at this moment creates it at once; the holder notices this at its next renewal.
 pub(super) fn step(
@@ -91,6 +106,14 @@ pub(super) fn step(
 ) -> Step {
     let found = match &view.observed {
         None => Step::Create,
+        Some((record, since)) if view.is_restored => {
+            let until = *since + me.lease_duration;
+            if now < until {
+                let leader = holder(record).unwrap_or_default().to_owned();
+                return Step::Follow { leader, until };
+            }
+            Step::Take
+        }
         Some((record, since)) => match holder(record) {
             None => Step::Take,
             Some(leader)
@@ -356,6 +379,32 @@ mod tests {
             let mut view = View::default();
             view.observe(Some(found.clone()), now);
             assert_eq!(step(&me, leads, acquired, &view, now), wanted, "{what}");
+        }
+    }
+
+    #[test]
+    fn nobody_takes_the_lease_of_a_restored_host_at_once() {
+        let start = Instant::now();
+        let mine = record("me", 15, 0);
+        let acquired = [Acquisition::of(&mine)];
+        for found in [mine, record("", 1, 0), record("other", 5, 0)] {
+            let mut view = View::default();
+            view.observe(Some(record("other", 15, 9)), start);
+            view.observe_restored(found.clone(), start);
+            let decided = |view: &View, seconds| {
+                let now = start + Duration::from_secs(seconds);
+                step(&me(), false, &acquired, view, now)
+            };
+            let follow = Step::Follow {
+                leader: holder(&found).unwrap_or_default().to_owned(),
+                until: start + LEASE,
+            };
+            assert_eq!(decided(&view, 0), follow);
+            assert_eq!(decided(&view, 14), follow);
+            assert_eq!(decided(&view, 15), Step::Take);
+            view.observe(Some(record("other", 5, 20)), start + LEASE);
+            let step = decided(&view, 16);
+            assert!(matches!(step, Step::Follow { leader, .. } if leader == "other"));
         }
     }
 

@@ -149,7 +149,8 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
     let (most, wanted) = observed.specs(name).map(with_surge).max()?;
     let requested = observed
         .parts(name)
-        .filter(|(other, _)| observed.is_observable(other))
+        // What others run is replaced.
+        .filter(|(other, _)| observed.is_observable(other) && observed.has_ready_nodes(other))
         .map(|(other, part)| {
             let lowest = part.requested.since(observed.oldest_belief(other)).min();
             if other == member {

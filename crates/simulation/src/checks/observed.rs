@@ -50,6 +50,8 @@ struct ObservedSet {
 /// A member over time.
 struct ObservedMember {
     visibility: Visibility,
+    /// Whether each node is ready.
+    nodes: BTreeMap<String, bool>,
     /// Nodes without power, whose pods do not run, whatever their status says.
     nodes_without_power: BTreeSet<String>,
     /// The pods of sets, by name.
@@ -81,6 +83,8 @@ pub(crate) enum OutageKind {
     Connection,
     /// Requests get responses, but events are missing, which silence shows.
     Events,
+    /// Responses are wrong, which nothing shows.
+    Lies,
 }
 
 /// Whether a cluster can be observed, and its last outage.
@@ -134,6 +138,7 @@ impl Observed {
         };
         let member = || ObservedMember {
             visibility: Visibility::default(),
+            nodes: BTreeMap::new(),
             nodes_without_power: BTreeSet::new(),
             pods: BTreeMap::new(),
             local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
@@ -166,6 +171,7 @@ impl Observed {
                 probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
             }
             OutageKind::Events => SILENCE,
+            OutageKind::Lies => Duration::MAX,
         }
     }
 
@@ -180,6 +186,15 @@ impl Observed {
         match self.members.get_mut(cluster) {
             Some(member) => member.visibility.set(reason, on, settled, noticed_after),
             None => self.host.set(reason, on, settled, noticed_after),
+        }
+    }
+
+    /// Records that a controller starts: it lists all clusters.
+    pub(crate) fn controller_starts(&mut self) {
+        let members = self.members.values_mut();
+        let members = members.map(|member| &mut member.visibility);
+        for visibility in members.chain([&mut self.host]) {
+            visibility.seen = Some(Instant::now());
         }
     }
 
@@ -204,6 +219,13 @@ impl Observed {
         if let Some(set) = self.sets.get_mut(&change.name) {
             set.put(change.new.as_ref());
         }
+        if change.new.is_none() {
+            // Nothing is requested on behalf of the next set of this name.
+            for member in self.members.values_mut() {
+                let local = member.local.get_mut(&change.name);
+                local.into_iter().for_each(|local| local.requested.put(0));
+            }
+        }
     }
 
     /// Records that the host has these FederatedReplicaSets, and no others.
@@ -222,11 +244,19 @@ impl Observed {
         if change.kind == *kinds::REPLICA_SETS {
             if let Some(local) = member.local.get_mut(&change.name) {
                 let now = desired(change.new.as_ref());
+                let is_scaled = now != *local.desired.now();
                 local.desired.put(now);
-                if change.new.as_deref().is_none_or(is_written_by_fedrs) {
+                if is_scaled && change.new.as_deref().is_none_or(is_written_by_fedrs) {
                     local.requested.put(now);
                 }
             }
+            return false;
+        }
+        if change.kind == *kinds::NODES {
+            member.nodes.remove(&change.name);
+            let ready = change.new.as_ref().map(is_ready_node);
+            let entry = ready.map(|ready| (change.name.clone(), ready));
+            member.nodes.extend(entry);
             return false;
         }
         if change.kind != *kinds::PODS {
@@ -304,7 +334,12 @@ impl Observed {
         else {
             return false;
         };
-        seen.elapsed() > *noticed_after + self.config.call_timeout + REACTION
+        seen.elapsed() > noticed_after.saturating_add(self.config.call_timeout + REACTION)
+    }
+
+    /// Whether replicas can run in the member.
+    pub(crate) fn has_ready_nodes(&self, member: &str) -> bool {
+        self.members[member].nodes.values().any(|ready| *ready)
     }
 
     /// Whether the controller can have seen a recent state of the member.
@@ -362,6 +397,12 @@ impl ObservedMember {
 pub(crate) fn desired(set: Option<&Object>) -> u64 {
     set.and_then(|set| set["spec"]["replicas"].as_u64())
         .unwrap_or(0)
+}
+
+fn is_ready_node(node: &Object) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 /// Whether fedrs wrote the replicas of a local ReplicaSet last.

@@ -161,7 +161,8 @@ impl Runner {
         if is_outage {
             let reason = fault.to_string();
             let kind = match fault {
-                Fault::WatchesSilent | Fault::Mutations => OutageKind::Events,
+                Fault::WatchesSilent => OutageKind::Events,
+                Fault::Mutations => OutageKind::Lies,
                 _ => OutageKind::Connection,
             };
             let observe = |observed: &mut crate::checks::Observed| {

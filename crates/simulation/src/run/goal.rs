@@ -4,6 +4,7 @@
 
 use fedrs_api::{FederatedReplicaSet, ValidFrs};
 use serde_json::Value;
+use sim_cluster::Object;
 use tokio::time::{Duration, Instant};
 
 use super::runner::Runner;
@@ -16,9 +17,10 @@ use crate::{
 const REACHED_WITHIN: Duration = Duration::from_secs(3600);
 /// How often the state is polled.
 const LOOK: Duration = Duration::from_secs(5);
-/// After this time the controller has nothing left to write: drift counts expire after ten minutes, and the status of a
-/// member that was lost records for an hour how long it has been healthy, for the next leader.
-const CALM_AFTER: Duration = Duration::from_secs(3700);
+/// After this time the controller has nothing left to write: drift counts expire after ten minutes.
+const CALM_AFTER: Duration = Duration::from_secs(700);
+/// After this time the status of a member records no more that it was lost, for the next leader.
+const LOSSES_FORGOTTEN_AFTER: Duration = Duration::from_secs(3700);
 /// Then the controller writes nothing for this time.
 const QUIET_FOR: Duration = Duration::from_secs(600);
 
@@ -53,11 +55,24 @@ pub(super) async fn check(runner: &mut Runner, core: &[String]) {
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
     stays(runner, &goal, CALM_AFTER, false).await;
+    if records_losses(runner) {
+        let rest = LOSSES_FORGOTTEN_AFTER.saturating_sub(CALM_AFTER);
+        stays(runner, &goal, rest, false).await;
+    }
     stays(runner, &goal, QUIET_FOR, true).await;
     runner.recorder.trace(
         Topic::Phase,
         "the desired state stays, and nothing is written",
     );
+}
+
+/// Whether the status of a member has something to remember.
+fn records_losses(runner: &Runner) -> bool {
+    let host = runner.federation.cluster(HOST).api();
+    let kind = host.kind_of("fedrs.dev/v1alpha1", "MemberCluster");
+    let members = kind.map(|kind| host.list(&kind, None));
+    let remembers = |member: &Object| member["status"]["internal"].is_string();
+    members.iter().flatten().any(remembers)
 }
 
 /// Checks for some time that the desired state stays; if it is `quiet`, that nothing is written.

@@ -193,6 +193,7 @@ impl Runner {
         let name = Processes::name(number);
         self.recorder
             .trace(Topic::Process, format!("{name} starts"));
+        self.recorder.observe(Observed::controller_starts);
         self.processes.start(number, &self.federation);
     }
 
