@@ -246,7 +246,13 @@ impl<'a> MemberEvaluation<'a> {
     pub(super) fn possibly_ready(&self) -> u64 {
         let Some(set) = self.live_set() else { return 0 };
         let pods = &self.member.view.pods;
-        u64::from(set.ready_replicas.max(pods.ready + pods.doubtful))
+        // Neither source shows the pods of a set that was just adopted, if its status was not updated since.
+        let unseen = if set.observed_generation < set.generation {
+            set.status_replicas.saturating_sub(pods.active)
+        } else {
+            0
+        };
+        u64::from(set.ready_replicas.max(pods.ready + pods.doubtful + unseen))
     }
 
     /// Pods that are scheduled and not ready.

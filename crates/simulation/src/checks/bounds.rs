@@ -15,11 +15,10 @@ pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> O
     let is_deleted = |object: Option<&sim_cluster::Object>| {
         object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some())
     };
-    if is_of_set(observed, change)
-        && change.old.is_some()
-        && is_deleted(change.new.as_ref())
-        && !is_deleted(change.old.as_ref())
-    {
+    if is_of_set(observed, change) && change.old.is_some() && is_deleted(change.new.as_ref()) {
+        if is_deleted(change.old.as_ref()) {
+            return None;
+        }
         let deletion = deletion(observed, member, &change.name);
         return deletion.map(violation(Invariant::NoDeletion));
     }

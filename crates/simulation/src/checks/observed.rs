@@ -18,6 +18,8 @@ use crate::history::History;
 const CALLS: u32 = 2;
 /// A watch that was silent for 90 s is reopened for 5 s, and is not relied on meanwhile.
 const SILENCE: Duration = Duration::from_secs(95);
+/// Nobody notices lies.
+const LIES: Duration = Duration::MAX;
 /// More than the time in which an event arrives and a check is made.
 const REACTION: Duration = Duration::from_secs(5);
 
@@ -61,13 +63,16 @@ struct ObservedMember {
 }
 
 struct ObservedPod {
-    set: String,
+    /// The uid of the ReplicaSet that owns it.
+    owner: String,
     node: String,
     is_ready: bool,
 }
 
 /// A local set over time.
 pub(crate) struct LocalSet {
+    /// The uid of the ReplicaSet, while there is one.
+    uid: String,
     /// `spec.replicas`.
     pub(crate) desired: History<u64>,
     /// What the controller wrote there last: others may have changed it since.
@@ -96,6 +101,8 @@ struct Visibility {
     outage: Option<(Instant, Option<Instant>)>,
     /// When the controller may last have seen its state: at the start of the outage, or when one of several reasons ended.
     seen: Option<Instant>,
+    /// When its last responses were wrong, if they are no longer.
+    lied_until: Option<Instant>,
 }
 
 impl Visibility {
@@ -106,8 +113,8 @@ impl Visibility {
         }
         if on {
             self.reasons.insert(reason.to_owned(), noticed_after);
-        } else {
-            self.reasons.remove(reason);
+        } else if self.reasons.remove(reason) == Some(LIES) {
+            self.lied_until = Some(Instant::now());
         }
         let now = Instant::now();
         match (was_visible, self.reasons.is_empty()) {
@@ -132,6 +139,7 @@ impl Observed {
     /// Observes these sets in these members, which are empty.
     pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
         let local = || LocalSet {
+            uid: String::new(),
             desired: History::starting(0),
             requested: History::starting(0),
             ready: History::starting(0),
@@ -171,7 +179,7 @@ impl Observed {
                 probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
             }
             OutageKind::Events => SILENCE,
-            OutageKind::Lies => Duration::MAX,
+            OutageKind::Lies => LIES,
         }
     }
 
@@ -244,13 +252,15 @@ impl Observed {
         if change.kind == *kinds::REPLICA_SETS {
             if let Some(local) = member.local.get_mut(&change.name) {
                 let now = desired(change.new.as_ref());
+                local.uid = change.new.as_ref().map(uid_of).unwrap_or_default();
                 let is_scaled = now != *local.desired.now();
                 local.desired.put(now);
                 if is_scaled && change.new.as_deref().is_none_or(is_written_by_fedrs) {
                     local.requested.put(now);
                 }
             }
-            return false;
+            // The pods of a ReplicaSet that is gone are not those of the next one.
+            return member.count();
         }
         if change.kind == *kinds::NODES {
             member.nodes.remove(&change.name);
@@ -337,6 +347,15 @@ impl Observed {
         seen.elapsed() > noticed_after.saturating_add(self.config.call_timeout + REACTION)
     }
 
+    /// Whether the controller may rely on wrong responses of the member.
+    pub(crate) fn may_lie(&self, member: &str) -> bool {
+        let visibility = &self.members[member].visibility;
+        visibility.reasons.values().any(|after| *after == LIES)
+            || visibility
+                .lied_until
+                .is_some_and(|until| until.elapsed() < self.max_age())
+    }
+
     /// Whether replicas can run in the member.
     pub(crate) fn has_ready_nodes(&self, member: &str) -> bool {
         self.members[member].nodes.values().any(|ready| *ready)
@@ -381,9 +400,11 @@ impl ObservedMember {
     /// Counts the pods that run. Whether there are others than before.
     fn count(&mut self) -> bool {
         let mut changed = false;
-        for (name, local) in &mut self.local {
+        for local in self.local.values_mut() {
             let running = self.pods.values().filter(|pod| {
-                pod.set == *name && pod.is_ready && !self.nodes_without_power.contains(&pod.node)
+                pod.owner == local.uid
+                    && pod.is_ready
+                    && !self.nodes_without_power.contains(&pod.node)
             });
             let count = running.count() as u64;
             changed |= count != *local.ready.now();
@@ -405,6 +426,11 @@ fn is_ready_node(node: &Object) -> bool {
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
+fn uid_of(object: &Object) -> String {
+    let uid = object["metadata"]["uid"].as_str();
+    uid.unwrap_or_default().to_owned()
+}
+
 /// Whether fedrs wrote the replicas of a local ReplicaSet last.
 pub(crate) fn is_written_by_fedrs(set: &Value) -> bool {
     let managers = set["metadata"]["managedFields"].as_array();
@@ -417,12 +443,13 @@ pub(crate) fn is_written_by_fedrs(set: &Value) -> bool {
 /// A pod of a set that is not terminating.
 fn observed_pod(pod: &Object) -> Option<ObservedPod> {
     let metadata = &pod["metadata"];
-    let set = metadata["ownerReferences"][0]["name"].as_str()?;
+    let owner = &metadata["ownerReferences"][0];
+    let set = owner["name"].as_str()?;
     if metadata.get("deletionTimestamp").is_some() {
         return None;
     }
     Some(ObservedPod {
-        set: set.to_owned(),
+        owner: owner["uid"].as_str()?.to_owned(),
         node: pod["spec"]["nodeName"]
             .as_str()
             .unwrap_or_default()

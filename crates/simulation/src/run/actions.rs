@@ -262,9 +262,14 @@ impl Runner {
     }
 
     fn restore(&mut self) {
-        let Some(backup) = &self.backup else {
-            self.recorder
-                .trace(Topic::Step, "(has no effect: there is no backup)");
+        // Nobody can know from the Lease who leads if its host is restored again before a term can have ended.
+        let was_restored = |timer: &Timer| matches!(timer, Timer::HostSeen);
+        let backup = self.backup.as_ref();
+        let Some(backup) = backup.filter(|_| !self.timers.values().any(was_restored)) else {
+            self.recorder.trace(
+                Topic::Step,
+                "(has no effect: there is no backup, or the host was just restored)",
+            );
             return;
         };
         self.federation.host().restore(backup);
