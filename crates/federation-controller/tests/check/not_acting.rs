@@ -112,3 +112,19 @@ fn f32_a_set_without_missing_pods_says_that_nobody_acts_on_it() {
         Some(ClusterReason::ControllersNotActing)
     );
 }
+
+#[test]
+fn f20_pods_that_were_adopted_while_the_controllers_do_not_act_may_run() {
+    let mut world = World::new(frs(6, even(false)), &["a", "b", "c"]);
+    world.step();
+    // c had a ReplicaSet of this name: its status is of before its pods were ready, and the pods lack our labels.
+    for (member, replicas) in world.members.iter_mut().zip([2, 2, 6]) {
+        hold(member, replicas, 0);
+    }
+    let view = &mut world.members[2].view;
+    (view.pods.active, view.pods.ready) = (0, 0);
+    let set = view.workload.as_mut().unwrap();
+    set.observed_generation = set.generation - 1;
+    world.now += 1;
+    assert_eq!(world.check().actions, []);
+}
