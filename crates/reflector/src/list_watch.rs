@@ -7,7 +7,7 @@
 //!                                                    | |
 //!       a bookmark, or its end in time: on_caught_up | | silent for longer than bookmarks are apart: on_silence
 //!                                                    | v
-//!                                                  Confirm, a watch of a few seconds
+//!                                                  Confirm, a watch of a few seconds: if it fails, List
 //! ```
 //!
 //! A list never reads a server's cache, so it overrides everything known before.
@@ -132,7 +132,11 @@ impl<I: Transport, H> ListWatch<I, H> {
                 }
                 Ok(WatchEnd::Silent) => {
                     self.handler.on_silence();
-                    State::Confirm { from }
+                    if self.settings.relist_after_break {
+                        State::List
+                    } else {
+                        State::Confirm { from }
+                    }
                 }
                 Err(kind) => match self.pause_after(Verb::Watch, kind).await {
                     NeedsRelist(true) => State::List,
@@ -141,10 +145,11 @@ impl<I: Transport, H> ListWatch<I, H> {
             },
             State::Confirm { mut from } => match self.confirm(&mut from).await {
                 Ok(()) => State::Watch { from },
-                Err(kind) => match self.pause_after(Verb::Watch, kind).await {
-                    NeedsRelist(true) => State::List,
-                    NeedsRelist(false) => State::Confirm { from },
-                },
+                // A server, or a proxy, whose watches show nothing may still answer lists.
+                Err(kind) => {
+                    self.pause_after(Verb::Watch, kind).await;
+                    State::List
+                }
             },
         }
     }
