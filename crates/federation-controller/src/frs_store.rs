@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     pub(crate) metadata: ObjectMeta,
     /// The status that the host has.
     pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
-    /// How often the host has shown an earlier version of the object than before, as after it was restored.
+    /// How often the host has shown an earlier version of the object than before, or than was written: it was restored.
     pub(crate) times_restored: u32,
     /// The federation that handles it (F40).
     pub(crate) federation: String,
@@ -95,13 +95,16 @@ impl FrsStore {
         (sets.entries.len(), invalid.count())
     }
 
-    /// Stores `object`. It is validated before the lock is taken, because that may take long.
-    pub(crate) fn apply(&self, object: FrsObject, federation: &str) -> Applied {
+    /// Stores `object`, which `lacks_write` if the host has lost a later version. It is validated before the lock is taken,
+    /// because that may take long.
+    pub(crate) fn apply(&self, object: FrsObject, lacks_write: bool, federation: &str) -> Applied {
         let key = key_of(&object.metadata);
         let before = self.get(&key);
-        let changed = before
-            .as_ref()
-            .is_none_or(|before| differs(&before.metadata, &object.metadata));
+        let restored = lacks_write
+            || (before.as_ref())
+                .is_some_and(|before| is_restored(&before.metadata, &object.metadata));
+        let changed = restored
+            || (before.as_ref()).is_none_or(|before| differs(&before.metadata, &object.metadata));
         let entry = match &before {
             // Only the status has changed, or what every write changes: what was derived still holds.
             Some(before) if !changed => Entry {
@@ -109,13 +112,10 @@ impl FrsStore {
                 status: object.status,
                 ..Entry::clone(before)
             },
-            Some(before) => {
-                let restored = is_restored(&before.metadata, &object.metadata);
-                Entry {
-                    times_restored: before.times_restored + u32::from(restored),
-                    ..Entry::derive(object, federation)
-                }
-            }
+            Some(before) => Entry {
+                times_restored: before.times_restored + u32::from(restored),
+                ..Entry::derive(object, federation)
+            },
             None => Entry::derive(object, federation),
         };
         let mut sets = self.sets.write();
@@ -188,7 +188,6 @@ fn differs(a: &ObjectMeta, b: &ObjectMeta) -> bool {
         || a.labels != b.labels
         || a.finalizers != b.finalizers
         || a.deletion_timestamp != b.deletion_timestamp
-        || is_restored(a, b)
 }
 
 /// Whether `now` is an earlier version of the object `before`: the host was restored from a backup.
@@ -229,14 +228,15 @@ mod tests {
     #[test]
     fn an_earlier_version_of_an_object_is_a_restored_host() {
         let store = FrsStore::default();
-        for (version, times_restored, changed) in [
-            (10, 0, true),
-            (12, 0, false),
-            (9, 1, true),
-            (9, 1, false),
-            (10, 1, false),
+        for (version, lacks_write, times_restored, changed) in [
+            (10, false, 0, true),
+            (12, false, 0, false),
+            (9, false, 1, true),
+            (9, false, 1, false),
+            (10, false, 1, false),
+            (10, true, 2, true),
         ] {
-            let applied = store.apply(object("web", version, &spec("web")), "");
+            let applied = store.apply(object("web", version, &spec("web")), lacks_write, "");
             let entry = store.get(&applied.key).unwrap();
             assert_eq!(
                 (entry.times_restored, applied.changed),
@@ -251,7 +251,7 @@ mod tests {
         let store = FrsStore::default();
         let names = |name: &str| store.overlapping(&ObjectKey::new("default", name));
         let overlapping = |name: &str| {
-            let applied = store.apply(object(name, 1, &spec("x")), "");
+            let applied = store.apply(object(name, 1, &spec("x")), false, "");
             Vec::from_iter(applied.overlapping)
         };
         assert_eq!(overlapping("a"), []);

@@ -6,7 +6,7 @@ use cluster_informer::ServerClock;
 use fedrs_api::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use reflector::{Error, EventHandler, InvalidObject};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
     clock::Clock,
@@ -26,7 +26,9 @@ pub(crate) struct FrsHandler {
     federation: Arc<str>,
     metrics: Arc<Metrics>,
     progress: ListProgress,
-    /// What the current list has shown.
+    /// When the current list began.
+    list_began: Option<Instant>,
+    /// What it has shown.
     seen: HashSet<ObjectKey>,
     /// Whether it has shown an object without a readable name.
     has_unnamed: bool,
@@ -51,6 +53,7 @@ impl FrsHandler {
             federation: Arc::clone(federation),
             metrics,
             progress: ListProgress::new("FederatedReplicaSets", listed),
+            list_began: None,
             seen: HashSet::new(),
             has_unnamed: false,
             clock,
@@ -92,6 +95,7 @@ impl FrsHandler {
 
 impl EventHandler<FrsObject> for FrsHandler {
     fn on_init(&mut self) {
+        self.list_began = Some(Instant::now());
         self.seen.clear();
         self.has_unnamed = false;
     }
@@ -102,11 +106,16 @@ impl EventHandler<FrsObject> for FrsHandler {
 
     fn on_apply(&mut self, mut object: FrsObject) {
         self.date(&mut object);
+        let key = key_of(&object.metadata);
         if let Some(status) = object.status.take() {
-            let key = key_of(&object.metadata);
             object.status = Some(self.cache.shared(&key, status));
         }
-        let applied = self.sets.apply(object, &self.federation);
+        let lacks_write = |began| {
+            self.cache
+                .is_older_than_written(&key, &object.metadata, began)
+        };
+        let lacks_write = self.list_began.is_some_and(lacks_write);
+        let applied = self.sets.apply(object, lacks_write, &self.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
             self.count();
@@ -120,6 +129,7 @@ impl EventHandler<FrsObject> for FrsHandler {
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
+        self.list_began = None;
         self.host_clock.end_list();
         // Any of the sets may be the one without a name: none counts as deleted.
         let is_gone = |key: &ObjectKey| !self.has_unnamed && !self.seen.contains(key);

@@ -40,6 +40,8 @@ pub(super) struct Cached {
     interim_writes: u32,
     /// The resourceVersion after our last write.
     pub(super) resource_version: Option<String>,
+    /// When the response to it came.
+    written_at: Option<Instant>,
     /// The resourceVersion after our write of the finalizer.
     finalizer_version: Option<ResourceVersion>,
     /// Attempts in a row to write the object that failed.
@@ -134,6 +136,7 @@ impl Cached {
     /// Records that the object was written, which made this version.
     pub(super) fn put_written(&mut self, version: Option<String>) {
         self.resource_version = version;
+        self.written_at = Some(Instant::now());
         self.failed_attempts = None;
     }
 
@@ -192,6 +195,22 @@ impl ReconcileCache {
     ) -> Arc<FederatedReplicaSetStatus> {
         let kept = self.of_key(key, |cached| Some(Arc::clone(&cached.status)));
         kept.filter(|kept| *kept == status).unwrap_or(status)
+    }
+
+    /// Whether `metadata`, in a list that began at `list_began`, is older than a write of ours that was answered before: the
+    /// host was restored from a backup. A watch may be behind, a list is not.
+    pub(crate) fn is_older_than_written(
+        &self,
+        key: &ObjectKey,
+        metadata: &ObjectMeta,
+        list_began: Instant,
+    ) -> bool {
+        let seen = parse(metadata.resource_version.as_deref());
+        self.of_key(key, |cached| {
+            cached.uid == metadata.uid
+                && cached.written_at.is_some_and(|at| at < list_began)
+                && seen.is_older_than(parse(cached.resource_version.as_deref()))
+        })
     }
 
     /// Forgets an object.
@@ -308,6 +327,31 @@ mod tests {
         put(65, status(2, 99));
         put(68, status(2, 98));
         assert_eq!(written, [2, 7, 16, 33, 50, 60, 64, 68]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f20_a_list_that_lacks_a_write_answered_before_it_began_shows_a_restored_host() {
+        let second = std::time::Duration::from_secs(1);
+        let key = ObjectKey::new("default", "web");
+        let cache = ReconcileCache::default();
+        let seen = entry("a", "8", false).metadata;
+        let is_older =
+            |metadata: &ObjectMeta, began| cache.is_older_than_written(&key, metadata, began);
+        let before = Instant::now();
+        assert!(!is_older(&seen, before), "an unknown object");
+        tokio::time::advance(second).await;
+        cache.of_object(&key, &entry("a", "8", false), |cached| {
+            cached.put_written(Some("12".to_owned()));
+        });
+        tokio::time::advance(second).await;
+        let after = Instant::now();
+        assert!(is_older(&seen, after));
+        assert!(!is_older(&seen, before), "the write came later");
+        assert!(!is_older(&entry("a", "12", false).metadata, after));
+        assert!(
+            !is_older(&entry("b", "8", false).metadata, after),
+            "another object"
+        );
     }
 
     #[test]
