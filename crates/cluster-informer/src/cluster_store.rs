@@ -274,6 +274,12 @@ impl MemberView for ClusterStore {
         }
     }
 
+    fn observe_absence(&self, key: &ObjectKey, uid: &str) {
+        if let Some(store) = self.of(&key.namespace) {
+            store.observe_absence(key, uid);
+        }
+    }
+
     fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_release(key, uid, resource_version);

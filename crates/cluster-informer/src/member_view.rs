@@ -60,6 +60,8 @@ pub trait MemberView: Send + Sync + 'static {
     fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64);
     /// Removes `key`: our delete request for the object with this uid succeeded.
     fn observe_deletion(&self, key: &ObjectKey, uid: &str);
+    /// Removes `key`: according to the response to a write, the object with this uid does not exist.
+    fn observe_absence(&self, key: &ObjectKey, uid: &str);
     /// Removes `key`: the object with this uid has had none of our labels since `resource_version`. It may get them again.
     fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str);
 }

@@ -479,6 +479,11 @@ impl MemberStore {
         state.workloads.observe_deletion(key, Uid::of(uid));
     }
 
+    pub(crate) fn observe_absence(&self, key: &ObjectKey, uid: &str) {
+        let mut state = self.state.write();
+        state.workloads.observe_absence(key, Uid::of(uid));
+    }
+
     pub(crate) fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
         let version = ResourceVersion::parse(resource_version);
         let mut state = self.state.write();

@@ -269,6 +269,15 @@ impl WorkloadTable {
         known.then_some(WorkloadChange::Drift)
     }
 
+    /// The response to a write shows that the workload does not exist: the watch has not shown yet, or will never show, that it
+    /// was deleted. A later version, or a list, may show it again.
+    pub(crate) fn observe_absence(&mut self, key: &ObjectKey, uid: Uid) {
+        let entry = self.workloads.get(key);
+        if let Some(version) = entry.map(|entry| entry.version) {
+            self.delete(key, uid, version);
+        }
+    }
+
     /// A workload exists and can't be read: keeps its entry.
     pub(crate) fn keep(&mut self, uid: Uid) {
         let epoch = self.epoch;

@@ -253,6 +253,20 @@ fn a_released_workload_may_be_adopted_again() {
 }
 
 #[test]
+fn a_workload_that_a_write_did_not_find_is_gone_until_a_list_shows_it() {
+    let mut table = table([state("a", 10)]);
+    table.observe_absence(&key(), "b".into_uid());
+    assert!(table.get(&key()).is_some(), "another object");
+    table.observe_absence(&key(), "a".into_uid());
+    assert_eq!(table.get(&key()), None);
+    assert_eq!(table.apply(state("a", 10)), None, "an event from before");
+    table.begin_list();
+    table.apply(state("a", 10));
+    table.end_list(ResourceVersion::parse("12"));
+    assert!(table.get(&key()).is_some(), "the response was wrong");
+}
+
+#[test]
 fn a_deletion_of_another_uid_changes_nothing() {
     let mut table = table([state("b", 10)]);
     table.observe_deletion(&key(), "a".into_uid());

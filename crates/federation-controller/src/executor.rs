@@ -226,9 +226,15 @@ impl LocalWorkload<'_> {
         };
         let done = match &action.change {
             SetChange::Create { replicas } => Ok(self.create(frs, *replicas).await),
-            SetChange::Scale { seen, from, to } => self.scale(seen, *from, *to).await,
+            SetChange::Scale { seen, from, to } => {
+                let done = self.scale(seen, *from, *to).await;
+                self.forget_if_absent(seen, &done);
+                done
+            }
             SetChange::Overwrite { seen, replicas, .. } => {
-                match self.overwrite(frs, seen, *replicas).await {
+                let done = self.overwrite(frs, seen, *replicas).await;
+                self.forget_if_absent(seen, &done);
+                match done {
                     Err(error) if rejects_object(&error) => Ok(Outcome::TemplateRejected {
                         message: error.to_string(),
                         creates: false,
@@ -248,6 +254,16 @@ impl LocalWorkload<'_> {
             }
             Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
             outcome => outcome,
+        }
+    }
+
+    /// Has the next check see no ReplicaSet if a change did not find the one that was seen: a member whose watch lost the
+    /// deletion would show it for ever.
+    fn forget_if_absent(self, seen: &Precondition, done: &Result<Outcome, CallError>) {
+        if let Err(error) = done
+            && error.code() == Some(404)
+        {
+            self.member.store.observe_absence(self.key, &seen.uid);
         }
     }
 

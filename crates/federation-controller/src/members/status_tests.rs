@@ -61,6 +61,7 @@ impl MemberView for View {
     fn confirm_nodes(&self) {}
     fn observe_write(&self, _: WorkloadState) {}
     fn observe_deletion(&self, _: &ObjectKey, _: &str) {}
+    fn observe_absence(&self, _: &ObjectKey, _: &str) {}
     fn observe_release(&self, _: &ObjectKey, _: &str, _: &str) {}
 }
 
