@@ -255,6 +255,15 @@ impl<'a> MemberEvaluation<'a> {
         u64::from(set.ready_replicas.max(pods.ready + pods.doubtful + unseen))
     }
 
+    /// Whether its pods may have been adopted while the member's controllers do not act: they would count those without our
+    /// labels. Looked for until the pods that the status counts are believed to be gone.
+    pub(super) fn may_have_unlabeled_pods(&self) -> bool {
+        let counted = self.live_set().map_or(0, |set| set.status_replicas);
+        self.member.view.pods.active < counted
+            && self.scheduling.behind_since.is_some()
+            && self.scheduling.not_acting_since.is_none()
+    }
+
     /// Pods that are scheduled and not ready.
     pub(super) fn unready(&self) -> u64 {
         self.scheduling

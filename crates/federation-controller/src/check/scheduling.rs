@@ -96,7 +96,12 @@ impl<'a> Scheduling<'a> {
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
             if due.is_some_and(|due| due <= now) {
-                let existing = set.status_replicas.max(view.pods.active);
+                // The status may be of before the pods left the set.
+                let existing = if view.has_unlabeled_pods() {
+                    set.status_replicas.max(view.pods.active)
+                } else {
+                    view.pods.active
+                };
                 scheduling.not_acting_since = Some(since);
                 scheduling.not_created = u64::from(set.replicas.saturating_sub(existing));
                 scheduling.add_unscheduled(scheduling.not_created, due, now);

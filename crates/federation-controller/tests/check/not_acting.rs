@@ -1,5 +1,6 @@
 //! A member whose controllers do not act on its ReplicaSet: they create no pods, and report no reason (F32, F34).
 
+use federation_controller::check::{Action, SetChange};
 use fedrs_api::ClusterReason;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -127,4 +128,34 @@ fn f20_pods_that_were_adopted_while_the_controllers_do_not_act_may_run() {
     set.observed_generation = set.generation - 1;
     world.now += 1;
     assert_eq!(world.check().actions, []);
+}
+
+#[test]
+fn f32_replicas_whose_pods_left_a_set_while_the_controllers_do_not_act_go_elsewhere() {
+    let mut world = World::new(frs(6, even(false)), &["a", "b", "c"]);
+    world.step();
+    for (member, replicas) in world.members.iter_mut().zip([2, 2, 2]) {
+        hold(member, replicas, replicas);
+    }
+    // The status of the set in c still counts its pods.
+    let view = &mut world.members[2].view;
+    (view.pods.active, view.pods.ready) = (0, 0);
+    let set = view.workload.as_mut().unwrap();
+    set.observed_generation = set.generation - 1;
+    set.behind_since = Some(at(world.now));
+    let requested = |world: &World| world.check().status.clusters[2].desired_replicas;
+    let looks_for_pods = |world: &World| {
+        let actions = world.check().actions;
+        let labels = |action: &Action| matches!(action.change, SetChange::LabelPods { .. });
+        actions.iter().any(labels)
+    };
+    world.now += 9;
+    assert!(!looks_for_pods(&world));
+    world.now += 1;
+    assert!(looks_for_pods(&world), "they may lack our labels");
+    world.now += 49;
+    assert_eq!(requested(&world), 2);
+    world.now += 1;
+    assert_eq!(requested(&world), 0);
+    assert!(!looks_for_pods(&world));
 }
