@@ -148,8 +148,13 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
     let (most, wanted) = observed.specs(name).map(with_surge).max()?;
     let requested = observed
         .parts(name)
-        // What others run is replaced.
-        .filter(|(other, _)| observed.is_observable(other) && observed.has_ready_nodes(other))
+        .filter(|(other, part)| {
+            let mut taken = part.is_taken.since(observed.oldest_belief(other));
+            // What a member without ready nodes runs is replaced, and what another controller has taken is not ours.
+            observed.is_observable(other)
+                && observed.has_ready_nodes(other)
+                && !taken.any(|is_taken| *is_taken)
+        })
         .map(|(other, part)| {
             let lowest = part.requested.since(observed.oldest_belief(other)).min();
             if other == member {

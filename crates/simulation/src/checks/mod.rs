@@ -8,6 +8,7 @@
 //! only if it does so by every state of the last few seconds, or since its cluster was last observable.
 
 mod bounds;
+mod capacity;
 mod observed;
 mod ours;
 mod violation;
@@ -19,11 +20,11 @@ pub(crate) use observed::{Observed, OutageKind, is_written_by_fedrs};
 pub use violation::{Invariant, Violation};
 
 /// Checks a change that the controller made to the host.
-pub(crate) fn of_host(change: &Change) -> Option<Violation> {
-    ours::on_host(change).map(|text| Violation {
-        invariant: Invariant::OnlyOurs,
-        text,
-    })
+pub(crate) fn of_host(observed: &Observed, change: &Change) -> Option<Violation> {
+    let violation = |invariant| move |text| Violation { invariant, text };
+    let foreign = ours::on_host(change).map(violation(Invariant::OnlyOurs));
+    let capacity = || capacity::on_host(observed, change);
+    foreign.or_else(|| capacity().map(violation(Invariant::KnownCapacity)))
 }
 
 /// Checks a change that the controller made to a member, before it is observed.

@@ -16,10 +16,10 @@ use crate::history::History;
 /// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
 /// another one before it.
 const CALLS: u32 = 2;
-/// A watch that was silent for 90 s is reopened for 5 s, and is not relied on meanwhile.
-const SILENCE: Duration = Duration::from_secs(95);
-/// Nobody notices lies.
-const LIES: Duration = Duration::MAX;
+/// A watch that was silent for 90 s is reopened for 5 s; if that is silent for 10 s more, all is listed, after a pause.
+const SILENCE: Duration = Duration::from_secs(110);
+/// Nobody notices that a node has stopped before it was silent for this time.
+const NODE_GRACE: Duration = Duration::from_secs(40);
 /// More than the time in which an event arrives and a check is made.
 const REACTION: Duration = Duration::from_secs(5);
 
@@ -56,6 +56,8 @@ struct ObservedMember {
     nodes: BTreeMap<String, bool>,
     /// Nodes without power, whose pods do not run, whatever their status says.
     nodes_without_power: BTreeSet<String>,
+    /// When the first of them, or of the last ones, lost it.
+    power_lost_at: Option<Instant>,
     /// The pods of sets, by name.
     pods: BTreeMap<String, ObservedPod>,
     /// By set.
@@ -77,6 +79,8 @@ pub(crate) struct LocalSet {
     pub(crate) desired: History<u64>,
     /// What the controller wrote there last: others may have changed it since.
     pub(crate) requested: History<u64>,
+    /// Whether it belongs to a controller of the member.
+    pub(crate) is_taken: History<bool>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
 }
@@ -86,7 +90,7 @@ pub(crate) struct LocalSet {
 pub(crate) enum OutageKind {
     /// Requests get no response, which the next probes detect.
     Connection,
-    /// Requests get responses, but events are missing, which silence shows.
+    /// Requests get responses, but events are missing, which silence shows: then all is listed.
     Events,
     /// Responses are wrong, which nothing shows.
     Lies,
@@ -95,42 +99,57 @@ pub(crate) enum OutageKind {
 /// Whether a cluster can be observed, and its last outage.
 #[derive(Default)]
 struct Visibility {
-    /// What makes it unobservable now, and how long the controller may take to notice it.
-    reasons: BTreeMap<String, Duration>,
-    /// Since when, and until when.
-    outage: Option<(Instant, Option<Instant>)>,
+    /// What makes it unobservable now.
+    reasons: BTreeMap<String, OutageKind>,
+    /// The current outage, or the last one.
+    outage: Option<Outage>,
     /// When the controller may last have seen its state: at the start of the outage, or when one of several reasons ended.
     seen: Option<Instant>,
     /// When its last responses were wrong, if they are no longer.
     lied_until: Option<Instant>,
 }
 
+#[derive(Clone, Copy)]
+struct Outage {
+    since: Instant,
+    until: Option<Instant>,
+    /// Whether lists show the state all the time.
+    is_listed: bool,
+}
+
 impl Visibility {
-    fn set(&mut self, reason: &str, on: bool, settled: Duration, noticed_after: Duration) {
+    fn set(&mut self, reason: &str, on: bool, settled: Duration, kind: OutageKind) {
         let was_visible = self.reasons.is_empty();
         if was_visible || !on {
             self.seen = Some(Instant::now());
         }
         if on {
-            self.reasons.insert(reason.to_owned(), noticed_after);
-        } else if self.reasons.remove(reason) == Some(LIES) {
+            self.reasons.insert(reason.to_owned(), kind);
+        } else if self.reasons.remove(reason) == Some(OutageKind::Lies) {
             self.lied_until = Some(Instant::now());
         }
         let now = Instant::now();
         match (was_visible, self.reasons.is_empty()) {
             (true, false) => {
                 // An outage soon after another one continues it.
-                let before = self
-                    .outage
-                    .filter(|(_, until)| until.is_some_and(|until| until + settled > now));
-                self.outage = Some((before.map_or(now, |(since, _)| since), None));
+                let is_recent =
+                    |outage: &Outage| outage.until.is_some_and(|until| until + settled > now);
+                let before = self.outage.filter(is_recent);
+                self.outage = Some(Outage {
+                    since: before.map_or(now, |before| before.since),
+                    until: None,
+                    is_listed: before.is_none_or(|before| before.is_listed),
+                });
             }
             (false, true) => {
-                if let Some((_, until)) = &mut self.outage {
-                    *until = Some(now);
+                if let Some(outage) = &mut self.outage {
+                    outage.until = Some(now);
                 }
             }
             _ => {}
+        }
+        if let Some(outage) = &mut self.outage {
+            outage.is_listed &= !on || kind == OutageKind::Events;
         }
     }
 }
@@ -142,12 +161,14 @@ impl Observed {
             uid: String::new(),
             desired: History::starting(0),
             requested: History::starting(0),
+            is_taken: History::starting(false),
             ready: History::starting(0),
         };
         let member = || ObservedMember {
             visibility: Visibility::default(),
             nodes: BTreeMap::new(),
             nodes_without_power: BTreeSet::new(),
+            power_lost_at: None,
             pods: BTreeMap::new(),
             local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
         };
@@ -171,18 +192,6 @@ impl Observed {
         self.config.call_timeout * CALLS + REACTION
     }
 
-    /// After this time the controller knows that a member cannot be observed.
-    fn noticed_after(&self, kind: OutageKind) -> Duration {
-        let probe = &self.config.probe;
-        match kind {
-            OutageKind::Connection => {
-                probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
-            }
-            OutageKind::Events => SILENCE,
-            OutageKind::Lies => LIES,
-        }
-    }
-
     /// Records that something makes a cluster unobservable, or no longer does.
     pub(crate) fn set_unobservable(
         &mut self,
@@ -190,10 +199,10 @@ impl Observed {
         (reason, kind): (&str, OutageKind),
         on: bool,
     ) {
-        let (settled, noticed_after) = (self.max_age(), self.noticed_after(kind));
+        let settled = self.max_age();
         match self.members.get_mut(cluster) {
-            Some(member) => member.visibility.set(reason, on, settled, noticed_after),
-            None => self.host.set(reason, on, settled, noticed_after),
+            Some(member) => member.visibility.set(reason, on, settled, kind),
+            None => self.host.set(reason, on, settled, kind),
         }
     }
 
@@ -212,6 +221,9 @@ impl Observed {
             return;
         };
         if is_without {
+            if member.nodes_without_power.is_empty() {
+                member.power_lost_at = Some(Instant::now());
+            }
             member.nodes_without_power.insert(node.to_owned());
         } else {
             member.nodes_without_power.remove(node);
@@ -231,7 +243,9 @@ impl Observed {
             // Nothing is requested on behalf of the next set of this name.
             for member in self.members.values_mut() {
                 let local = member.local.get_mut(&change.name);
-                local.into_iter().for_each(|local| local.requested.put(0));
+                if let Some(local) = local {
+                    local.requested.put(0);
+                }
             }
         }
     }
@@ -258,6 +272,9 @@ impl Observed {
                 if is_scaled && change.new.as_deref().is_none_or(is_written_by_fedrs) {
                     local.requested.put(now);
                 }
+                local
+                    .is_taken
+                    .put(change.new.as_ref().is_some_and(has_controller));
             }
             // The pods of a ReplicaSet that is gone are not those of the next one.
             return member.count();
@@ -323,13 +340,19 @@ impl Observed {
 
     /// The time since which any state of a member may still count as current.
     pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
-        self.oldest(&self.members[member].visibility)
+        let member = &self.members[member];
+        let oldest = self.oldest(&member.visibility);
+        let is_unnoticed = |lost: &Instant| lost.elapsed() < NODE_GRACE + self.max_age();
+        let lost = member.power_lost_at.filter(is_unnoticed);
+        lost.map_or(oldest, |lost| oldest.min(lost - self.max_age()))
     }
 
     fn oldest(&self, visibility: &Visibility) -> Instant {
         let recent = Instant::now() - self.max_age();
         match visibility.outage {
-            Some((since, until)) if until.is_none_or(|until| until > recent) => {
+            Some(outage) if outage.until.is_none_or(|until| until > recent) => {
+                let listed = outage.is_listed.then(|| recent - SILENCE);
+                let since = listed.map_or(outage.since, |listed| listed.max(outage.since));
                 since.min(recent) - self.max_age()
             }
             _ => recent,
@@ -339,18 +362,20 @@ impl Observed {
     /// Whether the controller must know by now that the state of a member is unknown.
     pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
-        let (Some(seen), Some(noticed_after)) =
-            (visibility.seen, visibility.reasons.values().max())
-        else {
+        let has = |kind| visibility.reasons.values().any(|reason| *reason == kind);
+        if !has(OutageKind::Connection) || has(OutageKind::Lies) {
             return false;
-        };
-        seen.elapsed() > noticed_after.saturating_add(self.config.call_timeout + REACTION)
+        }
+        let probe = &self.config.probe;
+        let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
+        let known_after = noticed_after + self.config.call_timeout + REACTION;
+        (visibility.seen).is_some_and(|seen| seen.elapsed() > known_after)
     }
 
     /// Whether the controller may rely on wrong responses of the member.
     pub(crate) fn may_lie(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
-        visibility.reasons.values().any(|after| *after == LIES)
+        (visibility.reasons.values()).any(|reason| *reason == OutageKind::Lies)
             || visibility
                 .lied_until
                 .is_some_and(|until| until.elapsed() < self.max_age())
@@ -424,6 +449,12 @@ fn is_ready_node(node: &Object) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn has_controller(object: &Object) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let mut owners = owners.into_iter().flatten();
+    owners.any(|owner| owner["controller"] == true)
 }
 
 fn uid_of(object: &Object) -> String {

@@ -15,6 +15,8 @@ pub enum Invariant {
     OnlyOurs,
     /// No local ReplicaSet is deleted but those of deleted sets (F5, F39).
     NoDeletion,
+    /// No cluster is found to be full below what it runs (F34).
+    KnownCapacity,
     /// Only the holder of the Lease writes.
     OneWriter,
     /// The controller does not panic.
@@ -33,6 +35,7 @@ impl fmt::Display for Invariant {
             Self::NoSurplus => "no surplus",
             Self::OnlyOurs => "only ours",
             Self::NoDeletion => "no deletion",
+            Self::KnownCapacity => "known capacity",
             Self::OneWriter => "one writer",
             Self::NoPanic => "no panic",
             Self::Reached => "reached",

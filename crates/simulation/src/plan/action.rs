@@ -51,6 +51,13 @@ pub enum Action {
         /// Whether its pods stay.
         orphan: bool,
     },
+    /// A Deployment of the member takes a local ReplicaSet over.
+    TakeOver {
+        /// The member.
+        member: String,
+        /// The set.
+        set: String,
+    },
     /// Somebody changes a pod of a set by a merge patch.
     EditPod {
         /// The pod.
@@ -209,7 +216,9 @@ impl Action {
             Self::EditMember { member, .. }
             | Self::Quota { member, .. }
             | Self::Node { member, .. } => vec![member],
-            Self::EditLocalSet { member, set, .. } | Self::DeleteLocalSet { member, set, .. } => {
+            Self::EditLocalSet { member, set, .. }
+            | Self::DeleteLocalSet { member, set, .. }
+            | Self::TakeOver { member, set } => {
                 vec![member, set]
             }
             Self::EditPod { pod, .. } | Self::DeletePod { pod } => vec![&pod.member, &pod.set],
@@ -246,6 +255,9 @@ impl fmt::Display for Action {
             } => {
                 let pods = if *orphan { ", its pods stay" } else { "" };
                 write!(to, "{member}: somebody deletes ReplicaSet {set}{pods}")
+            }
+            Self::TakeOver { member, set } => {
+                write!(to, "{member}: a Deployment takes ReplicaSet {set} over")
             }
             Self::EditPod { pod, patch } => {
                 let Selected { member, set, index } = pod;

@@ -168,6 +168,7 @@ impl Generator {
             | Kind::Cordon => self.edit(kind),
             Kind::ExternalScale
             | Kind::ExternalDelete
+            | Kind::TakeOver
             | Kind::Labels
             | Kind::PodDeletion
             | Kind::Quota => self.external_edit(kind),
@@ -229,7 +230,12 @@ impl Generator {
             Kind::Placement => self.placement_edit(&member),
             Kind::Template => {
                 let image = format!("registry.example/main:{}", self.random.random_range(0..9));
-                json!({ "template": { "spec": { "containers": [{ "name": "main", "image": image }] } } })
+                // Every member rejects some of them.
+                let port = *[80, 80, 80, 99_999_999]
+                    .choose(&mut self.random)
+                    .unwrap_or(&80);
+                let ports = json!([{ "containerPort": port }]);
+                json!({ "template": { "spec": { "containers": [{ "name": "main", "image": image, "ports": ports }] } } })
             }
             Kind::Pause => json!({ "paused": self.random.random_bool(0.4) }),
             Kind::Cordon => {
@@ -295,6 +301,7 @@ impl Generator {
                     orphan,
                 }
             }
+            Kind::TakeOver => Action::TakeOver { member, set },
             Kind::Labels if self.random.random_bool(0.5) => {
                 let patch = without_label("fedrs.dev/member-cluster");
                 Action::EditLocalSet { member, set, patch }

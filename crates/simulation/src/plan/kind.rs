@@ -15,6 +15,7 @@ pub(super) enum Kind {
     Cordon,
     ExternalScale,
     ExternalDelete,
+    TakeOver,
     Labels,
     PodDeletion,
     Quota,
@@ -44,9 +45,10 @@ impl Kind {
         Self::Cordon,
     ];
     /// Edits by other writers, and faults.
-    const FAULTS: [Self; 26] = [
+    const FAULTS: [Self; 27] = [
         Self::ExternalScale,
         Self::ExternalDelete,
+        Self::TakeOver,
         Self::Labels,
         Self::PodDeletion,
         Self::Quota,

@@ -17,11 +17,13 @@ use crate::{
 };
 
 /// How long after the API server the nodes start.
-const NODES_BOOT: Duration = Duration::from_secs(20);
+const NODES_BOOT: Duration = Duration::from_secs(35);
 /// By this time the controller has noticed that its watches, from versions that no longer exist, are silent.
 const RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// The collection of local sets.
 const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+/// The collection of Deployments.
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 /// The collection of pods.
 const PODS: &str = "/api/v1/namespaces/default/pods";
 /// The collection of quotas.
@@ -60,6 +62,7 @@ impl Runner {
                 let path = format!("{LOCAL_SETS}/{set}");
                 self.request(member, Method::DELETE, &path, &options).await;
             }
+            Action::TakeOver { member, set } => self.take_over(member, set).await,
             Action::EditPod { pod, patch } => {
                 if let Some(path) = self.pod(pod) {
                     self.patch(&pod.member, &path, patch).await;
@@ -93,6 +96,45 @@ impl Runner {
             | Action::LoseResponses { .. }
             | Action::CutWatches { .. }
             | Action::Compact { .. } => self.fault(action),
+        }
+    }
+
+    /// A Deployment of the name of the set, which runs nothing, becomes the controller of its local set.
+    async fn take_over(&self, member: &str, set: &str) {
+        let local = self.federation.local_set(member, set).unwrap_or_default();
+        let deployment = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": { "name": set },
+            "spec": {
+                "selector": local["spec"]["selector"],
+                "template": local["spec"]["template"],
+            },
+        });
+        self.request(member, Method::POST, DEPLOYMENTS, &deployment)
+            .await;
+        let api = self.federation.member(member).api();
+        let kind = api.kind_of("apps/v1", "Deployment");
+        let deployment = kind.and_then(|kind| api.get(&kind, "default", set).ok());
+        let Some(deployment) = deployment else { return };
+        let owner = json!([{
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "name": set,
+            "uid": deployment["metadata"]["uid"],
+            "controller": true,
+        }]);
+        let patch = json!({ "metadata": { "ownerReferences": owner } });
+        self.patch(member, &format!("{LOCAL_SETS}/{set}"), &patch)
+            .await;
+    }
+
+    /// The Deployments of a member give back what they took over.
+    async fn give_back(&self, member: &str) {
+        let options = json!({ "propagationPolicy": "Orphan" });
+        for set in &self.sets {
+            let path = format!("{DEPLOYMENTS}/{}", set.name);
+            self.request(member, Method::DELETE, &path, &options).await;
         }
     }
 
@@ -351,6 +393,7 @@ impl Runner {
         }
         for member in core {
             self.quota(member, None).await;
+            self.give_back(member).await;
             if !self.has(member, Fault::NoPower) {
                 self.start_nodes(member);
             }

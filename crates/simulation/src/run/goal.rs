@@ -89,7 +89,7 @@ async fn stays(runner: &mut Runner, goal: &Goal, time: Duration, quiet: bool) {
             return runner.fail(Invariant::Settled, text);
         }
         let (now, last) = runner.recorder.writes();
-        if quiet && now > writes && goal.is_whole {
+        if quiet && now > writes && goal.is_whole && !is_any_rejected(runner) {
             let last = last.map(|(_, what)| what).unwrap_or_default();
             let text = format!("{} writes in a settled federation: {last}", now - writes);
             return runner.fail(Invariant::Settled, text);
@@ -103,6 +103,8 @@ struct Goal {
     members: Vec<String>,
     /// Members whose replicas cannot be predicted.
     undecided: Vec<String>,
+    /// Of these, the members that may claim to run what was requested of them.
+    lying: Vec<String>,
     /// Whether all members are in the core, or not broken.
     is_whole: bool,
 }
@@ -112,6 +114,7 @@ impl Goal {
         let mut goal = Self {
             members: core.to_vec(),
             undecided: Vec::new(),
+            lying: Vec::new(),
             is_whole: true,
         };
         for member in runner.federation.member_names() {
@@ -122,9 +125,13 @@ impl Goal {
             let is_lost = LOSING
                 .iter()
                 .any(|fault| runner.faults.contains(&(member.clone(), *fault)));
-            if !is_lost {
-                goal.undecided.push(member);
+            if is_lost {
+                continue;
             }
+            if runner.faults.contains(&(member.clone(), Fault::Mutations)) {
+                goal.lying.push(member.clone());
+            }
+            goal.undecided.push(member);
         }
         goal.members.sort();
         goal
@@ -139,17 +146,54 @@ impl Goal {
         sets.collect()
     }
 
+    /// Of a set whose template all members reject: what the local sets that it has do not run.
+    fn pending_of_rejected(&self, runner: &Runner, frs: &ValidFrs) -> Option<String> {
+        let name = &frs.key.name;
+        let has_set = |member: &&String| {
+            let set = runner.federation.local_set(member, name);
+            set.is_some_and(|set| set["metadata"].get("deletionTimestamp").is_none())
+        };
+        let accepting = Self {
+            members: self.members.iter().filter(has_set).cloned().collect(),
+            undecided: Vec::new(),
+            lying: Vec::new(),
+            is_whole: false,
+        };
+        let (_, wanted) = runner.federation.planned_layout(frs, &accepting.members);
+        let sets = runner.federation.sets(name);
+        let available: u64 = accepting
+            .members
+            .iter()
+            .map(|member| sets[member].available)
+            .sum();
+        (available < wanted && self.undecided.is_empty())
+            .then(|| format!("{name}: {available} of {wanted} replicas are available: {sets:?}"))
+    }
+
+    /// The replicas that the members of the core have at least, whatever the others have.
+    fn least_wanted(&self, runner: &Runner, frs: &ValidFrs) -> u64 {
+        let (_, wanted) = runner.federation.planned_layout(frs, &self.members);
+        if self.lying.is_empty() {
+            return wanted;
+        }
+        let with_lying = [&*self.members, &*self.lying].concat();
+        let (planned, _) = runner.federation.planned_layout(frs, &with_lying);
+        let of_core: u64 = planned[..self.members.len()].iter().sum();
+        wanted.min(of_core)
+    }
+
     fn pending_of(&self, runner: &Runner, name: &str) -> Option<String> {
-        let host = runner.federation.cluster(HOST).api();
-        let kind = host.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet")?;
         // A set that was deleted has no goal.
-        let object = host.get(&kind, "default", name).ok()?;
+        let object = frs_of(runner, name)?;
         if object["metadata"].get("deletionTimestamp").is_some() {
             return Some(format!("{name} is still being deleted"));
         }
-        let object = serde_json::from_value(Value::clone(&object));
-        let object: FederatedReplicaSet = object.expect("the API server validates it");
-        let frs = ValidFrs::check(&object).ok()?;
+        let typed = serde_json::from_value(Value::clone(&object));
+        let typed: FederatedReplicaSet = typed.expect("the API server validates it");
+        let frs = ValidFrs::check(&typed).ok()?;
+        if is_rejected(&object) {
+            return self.pending_of_rejected(runner, &frs);
+        }
         let mut sets = runner.federation.sets(name);
         // A ReplicaSet that was released with an earlier object of this name, and gets no replicas now, is not ours.
         for (member, set) in &mut sets {
@@ -161,7 +205,7 @@ impl Goal {
         }
         if !self.undecided.is_empty() {
             let available: u64 = sets.values().map(|set| set.available).sum();
-            let (_, wanted) = runner.federation.planned_layout(&frs, &self.members);
+            let wanted = self.least_wanted(runner, &frs);
             return (available < wanted).then(|| {
                 format!("{name}: {available} of {wanted} replicas are available: {sets:?}")
             });
@@ -177,4 +221,23 @@ impl Goal {
             format!("{name}: {available} of {wanted} replicas are available, {requested:?} requested, {planned:?} planned for {}", self.members.join(", "))
         })
     }
+}
+
+/// A set as the host has it.
+fn frs_of(runner: &Runner, name: &str) -> Option<Object> {
+    let host = runner.federation.cluster(HOST).api();
+    let kind = host.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet")?;
+    host.get(&kind, "default", name).ok()
+}
+
+/// Whether members reject the template of a set, and so it is tried again from time to time.
+fn is_any_rejected(runner: &Runner) -> bool {
+    let mut sets = runner.sets.iter();
+    sets.any(|set| frs_of(runner, &set.name).is_some_and(|frs| is_rejected(&frs)))
+}
+
+/// Whether every member rejects the template of a set.
+fn is_rejected(frs: &Value) -> bool {
+    let port = &frs["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"];
+    port.as_u64().is_some_and(|port| port > u64::from(u16::MAX))
 }

@@ -266,7 +266,9 @@ impl State {
             });
         }
         let violations: Vec<_> = if cluster == HOST {
-            checks::of_host(change).into_iter().collect()
+            checks::of_host(&self.observed, change)
+                .into_iter()
+                .collect()
         } else {
             checks::of_member(&self.observed, cluster, change)
         };

@@ -1,0 +1,36 @@
+//! What the controller says about capacities.
+
+use sim_cluster::Change;
+
+use super::observed::Observed;
+
+/// F34: a cluster that can be observed, and has run some replicas all the time, has a capacity for them.
+pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
+    if change.kind.plural != "federatedreplicasets" {
+        return None;
+    }
+    let (old, new) = (change.old.as_ref()?, change.new.as_ref()?);
+    let capacity = |object: &sim_cluster::Object, name: &str| {
+        let clusters = object["status"]["clusters"].as_array()?;
+        clusters.iter().find(|cluster| cluster["name"] == name)?["capacity"].as_u64()
+    };
+    observed.parts(&change.name).find_map(|(member, part)| {
+        let now = capacity(new, member)?;
+        if capacity(old, member) == Some(now) {
+            return None;
+        }
+        // What a member does while its watches are silent may look like controllers that do not act.
+        if !observed.is_observable(member) {
+            return None;
+        }
+        let since = observed.oldest_belief(member);
+        let ready = part.ready.since(since).min()?;
+        let runs = *part.desired.since(since).min()?.min(ready);
+        (now < runs).then(|| {
+            let name = &change.name;
+            format!(
+                "{name}: a capacity of {now} in {member}, where {runs} replicas ran all the time"
+            )
+        })
+    })
+}
