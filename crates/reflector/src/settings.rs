@@ -27,9 +27,9 @@ pub struct ReflectorSettings {
     /// The longest pause after short watches that ended cleanly. Default 5 s: the server reports no problem, and events
     /// in the pause arrive late.
     pub max_short_watch_backoff: Duration,
-    /// Whether a list follows a watch that broke, was silent or could not be opened, instead of the next watch. Default `false`, as a
-    /// list of many objects is expensive. A server that was restored from a backup in the meantime continues a watch from a
-    /// version that it does not know any more, and does not show what it restored: only a list does.
+    /// Whether a list follows a watch that broke, was silent or could not be opened, instead of the next watch. Default
+    /// `false`, as a list of many objects is expensive. A server that was restored from a backup in the meantime continues a
+    /// watch from a version that it does not know any more, and does not show what it restored: only a list does.
     pub relist_after_break: bool,
     /// How much a server may send.
     pub limits: Limits,

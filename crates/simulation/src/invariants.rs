@@ -50,7 +50,7 @@ impl InvariantChecker {
     }
 
     /// Records that a member, or [`HOST`], is unreachable from now on, or reachable again.
-    pub fn set_unobservable(&self, cluster: &str, on: bool) {
+    pub fn set_unreachable(&self, cluster: &str, on: bool) {
         let fault = ("fault", OutageKind::Connection);
         let mut state = self.state.lock();
         state.observed.set_unobservable(cluster, fault, on);

@@ -1,7 +1,6 @@
-//! Does the simulation find bugs? Each planted bug is found within 1,000 seeds, by the invariant that it violates.
+//! Does the simulation find bugs? Searches up to 1,000 seeds for each planted bug, and the invariant that it violates.
 //!
-//! The seed that is known to find it comes first; then all others. `FEDRS_PLANTED=1` begins with the first seed, to see how
-//! many it takes. `cargo test --profile simulation -p simulation --test planted -- --ignored` runs the tests.
+//! `cargo test --profile simulation -p simulation --test planted -- --ignored` runs the tests.
 
 use federation_controller::config::Config;
 use planted_bugs::{PlantedBug, plant};
@@ -19,11 +18,9 @@ fn violation(seed: u64, bug: Option<PlantedBug>) -> Option<Violation> {
     outcome.violation
 }
 
-/// Checks that `bug` is found, by one of `invariants`; `known` is a seed that finds it.
-fn is_found(bug: PlantedBug, known: u64, invariants: &[Invariant]) {
-    let from_first = std::env::var_os("FEDRS_PLANTED").is_some();
-    let first = (!from_first).then_some(known);
-    for seed in first.into_iter().chain(1..=SEEDS) {
+/// Checks that `bug` is found, by one of `invariants`.
+fn is_found(bug: PlantedBug, invariants: &[Invariant]) {
+    for seed in 1..=SEEDS {
         let Some(found) = violation(seed, Some(bug)) else {
             continue;
         };
@@ -44,26 +41,26 @@ fn is_found(bug: PlantedBug, known: u64, invariants: &[Invariant]) {
 }
 
 macro_rules! planted {
-    ($($name:ident: $bug:ident, $seed:literal, [$($invariant:ident),*];)*) => {$(
+    ($($name:ident: $bug:ident, [$($invariant:ident),*];)*) => {$(
         #[test]
         #[ignore = "many simulations: run with the profile `simulation`"]
         fn $name() {
-            is_found(PlantedBug::$bug, $seed, &[$(Invariant::$invariant),*]);
+            is_found(PlantedBug::$bug, &[$(Invariant::$invariant),*]);
         }
     )*};
 }
 
 planted! {
-    members_that_cannot_be_changed_count_by_their_spec: UnknownMembersBySpec, 1, [NoDip, NoRelianceOnUnknown, NoSurplus, Reached];
-    pods_of_a_returned_member_are_believed: ReturnedPodsBelieved, 1, [NoDip, NoRelianceOnUnknown];
-    a_capacity_is_learned_from_pods_that_are_deleted: CapacityFromLeavingPods, 1, [KnownCapacity];
-    a_rejected_template_blocks_scaling: TemplateBlocksScaling, 1, [Reached];
-    a_deletion_ignores_the_owner: OwnerIgnoredByDeletion, 1, [OnlyOurs, NoDeletion];
-    a_lost_scale_down_is_forgotten: LostScaleDownForgotten, 1, [NoDip, NoRelianceOnUnknown];
-    requested_replicas_are_available: RequestedIsAvailable, 1, [NoDip];
-    each_cluster_gets_a_surge: SurgeOfEachCluster, 1, [NoSurplus];
-    a_deletion_is_lost_in_a_relist: DeletionLostInRelist, 1, [Reached, Settled, NoDip, NoRelianceOnUnknown];
-    the_status_is_always_written: StatusNotCompared, 1, [Settled];
+    members_that_cannot_be_changed_count_by_their_spec: UnknownMembersBySpec, [NoDip, NoRelianceOnUnknown, NoSurplus, Reached];
+    pods_of_a_returned_member_are_believed: ReturnedPodsBelieved, [NoDip, NoRelianceOnUnknown];
+    a_capacity_is_learned_from_pods_that_are_deleted: CapacityFromLeavingPods, [KnownCapacity];
+    a_rejected_template_blocks_scaling: TemplateBlocksScaling, [Reached];
+    a_deletion_ignores_the_owner: OwnerIgnoredByDeletion, [OnlyOurs, NoDeletion];
+    a_lost_scale_down_is_forgotten: LostScaleDownForgotten, [NoDip, NoRelianceOnUnknown];
+    requested_replicas_are_available: RequestedIsAvailable, [NoDip];
+    each_cluster_gets_a_surge: SurgeOfEachCluster, [NoSurplus];
+    a_deletion_is_lost_in_a_relist: DeletionLostInRelist, [Reached, Settled, NoDip, NoRelianceOnUnknown];
+    the_status_is_always_written: StatusNotCompared, [Settled];
 }
 
 #[test]

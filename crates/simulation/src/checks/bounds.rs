@@ -20,7 +20,7 @@ pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> O
             return None;
         }
         let deletion = deletion(observed, member, &change.name);
-        return deletion.map(violation(Invariant::NoDeletion));
+        return deletion.map(Violation::of(Invariant::NoDeletion));
     }
     of_replicas(observed, member, change)
 }
@@ -41,25 +41,21 @@ pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) ->
                 before,
                 now,
             };
-            let dip = scale_down.dip(false).map(violation(Invariant::NoDip));
+            let dip = scale_down.dip(false).map(Violation::of(Invariant::NoDip));
             dip.or_else(|| {
                 let dip = scale_down.dip(true);
-                dip.map(violation(Invariant::NoRelianceOnUnknown))
+                dip.map(Violation::of(Invariant::NoRelianceOnUnknown))
             })
         }
         Ordering::Equal => None,
         Ordering::Greater => {
-            surplus(observed, member, name, now).map(violation(Invariant::NoSurplus))
+            surplus(observed, member, name, now).map(Violation::of(Invariant::NoSurplus))
         }
     }
 }
 
 fn is_of_set(observed: &Observed, change: &Change) -> bool {
     change.kind == *kinds::REPLICA_SETS && observed.has_set(&change.name)
-}
-
-fn violation(invariant: Invariant) -> impl Fn(String) -> Violation {
-    move |text| Violation { invariant, text }
 }
 
 /// F5: a local set is deleted only with its FederatedReplicaSet, and only if that asks for it.

@@ -21,22 +21,20 @@ pub use violation::{Invariant, Violation};
 
 /// Checks a change that the controller made to the host.
 pub(crate) fn of_host(observed: &Observed, change: &Change) -> Option<Violation> {
-    let violation = |invariant| move |text| Violation { invariant, text };
-    let foreign = ours::on_host(change).map(violation(Invariant::OnlyOurs));
+    let foreign = ours::on_host(change).map(Violation::of(Invariant::OnlyOurs));
     let capacity = || capacity::on_host(observed, change);
-    foreign.or_else(|| capacity().map(violation(Invariant::KnownCapacity)))
+    foreign.or_else(|| capacity().map(Violation::of(Invariant::KnownCapacity)))
 }
 
 /// Checks a change that the controller made to a member, before it is observed.
 pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> Vec<Violation> {
-    let violation = |invariant| move |text| Violation { invariant, text };
     // A member that lies may have anything done to itself.
     if observed.may_lie(member) {
         return Vec::new();
     }
     let mut violations = Vec::new();
     violations
-        .extend(ours::in_member(observed, member, change).map(violation(Invariant::OnlyOurs)));
+        .extend(ours::in_member(observed, member, change).map(Violation::of(Invariant::OnlyOurs)));
     violations.extend(bounds::of_change(observed, member, change));
     violations
 }

@@ -52,3 +52,10 @@ pub struct Violation {
     /// What happened.
     pub text: String,
 }
+
+impl Violation {
+    /// Makes violations of an invariant from their texts.
+    pub(crate) fn of(invariant: Invariant) -> impl Fn(String) -> Self {
+        move |text| Self { invariant, text }
+    }
+}

@@ -153,19 +153,10 @@ impl Goal {
             let set = runner.federation.local_set(member, name);
             set.is_some_and(|set| set["metadata"].get("deletionTimestamp").is_none())
         };
-        let accepting = Self {
-            members: self.members.iter().filter(has_set).cloned().collect(),
-            undecided: Vec::new(),
-            lying: Vec::new(),
-            is_whole: false,
-        };
-        let (_, wanted) = runner.federation.planned_layout(frs, &accepting.members);
+        let accepting: Vec<_> = self.members.iter().filter(has_set).cloned().collect();
+        let (_, wanted) = runner.federation.planned_layout(frs, &accepting);
         let sets = runner.federation.sets(name);
-        let available: u64 = accepting
-            .members
-            .iter()
-            .map(|member| sets[member].available)
-            .sum();
+        let available: u64 = accepting.iter().map(|member| sets[member].available).sum();
         (available < wanted && self.undecided.is_empty())
             .then(|| format!("{name}: {available} of {wanted} replicas are available: {sets:?}"))
     }

@@ -349,7 +349,7 @@ fn f33_a_member_lost_and_back_survives_every_pattern_without_a_dip() {
     at_every_write(true, async |point| {
         let mut run = Run::with_replicas(point, 9).await;
         run.is_quiet = false;
-        run.checker.set_unobservable("b", true);
+        run.checker.set_unreachable("b", true);
         let federation = &run.federation;
         federation.member("b").faults().set_unreachable(true);
         let what = "its replicas run elsewhere";
@@ -358,7 +358,7 @@ fn f33_a_member_lost_and_back_survives_every_pattern_without_a_dip() {
         });
         replaced.await;
         let back = async |federation: &SimFederation, checker: &InvariantChecker| {
-            checker.set_unobservable("b", false);
+            checker.set_unreachable("b", false);
             federation.member("b").faults().heal();
         };
         let settled = async |federation: &SimFederation| is_settled(federation, [3, 3, 3]).await;
@@ -372,7 +372,7 @@ fn f33_the_loss_of_a_member_survives_every_pattern() {
         let mut run = Run::with_replicas(point, 9).await;
         run.is_quiet = false;
         let lose = async |federation: &SimFederation, checker: &InvariantChecker| {
-            checker.set_unobservable("b", true);
+            checker.set_unreachable("b", true);
             federation.member("b").faults().set_unreachable(true);
         };
         let settled = async |federation: &SimFederation| federation.available("web") == 12;
