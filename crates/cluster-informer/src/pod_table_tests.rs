@@ -172,7 +172,7 @@ fn updated_replicas_are_the_active_pods_of_the_template() {
         let pods = table.counts(Uid::of("set-1"));
         let view = WorkloadView {
             pods,
-            workload: None,
+            ..WorkloadView::default()
         };
         view.updated_replicas(7)
     };

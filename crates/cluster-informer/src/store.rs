@@ -398,7 +398,11 @@ impl MemberStore {
             .as_ref()
             .map(|workload| state.pods.counts(workload.id()))
             .unwrap_or_default();
-        WorkloadView { workload, pods }
+        WorkloadView {
+            workload,
+            pods,
+            current_at: state.workload_watch.current_at(),
+        }
     }
 
     pub(crate) fn sync_state(&self) -> SyncState {

@@ -28,6 +28,11 @@ impl WatchState {
         self.has_listed
     }
 
+    /// When the known objects were last up to date.
+    pub(crate) fn current_at(&self) -> Option<Timestamp> {
+        self.current_at
+    }
+
     /// A list begins, or is necessary because the watch cannot be resumed.
     pub(crate) fn begin_list(&mut self) {
         self.listing = true;

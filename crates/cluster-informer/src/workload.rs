@@ -124,6 +124,8 @@ pub struct WorkloadView {
     pub workload: Option<WorkloadState>,
     /// Its pods.
     pub pods: PodCounts,
+    /// When the watch of the workloads last showed that it works, by our clock: no event of before is missing.
+    pub current_at: Option<Timestamp>,
 }
 
 impl WorkloadView {

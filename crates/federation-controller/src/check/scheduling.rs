@@ -95,7 +95,9 @@ impl<'a> Scheduling<'a> {
             scheduling.behind_since = (is_late <= now).then_some(since);
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
-            if due.is_some_and(|due| due <= now) {
+            // Of a watch that is silent nothing is known: only what follows shows that nothing came before.
+            let seen_until = view.current_at.map(|seen| seen.min(now));
+            if due.is_some_and(|due| Some(due) <= seen_until) {
                 // The status may be of before the pods left the set.
                 let existing = if view.has_unlabeled_pods() {
                     set.status_replicas.max(view.pods.active)
@@ -107,6 +109,9 @@ impl<'a> Scheduling<'a> {
                 scheduling.add_unscheduled(scheduling.not_created, due, now);
                 scheduling.message = scheduling.message.or(Some(NOT_ACTING));
             } else {
+                // What shows that the watch works, such as a bookmark, causes no check.
+                let next_look = after(now, ACTING_TIME);
+                let due = due.map(|due| if due > now { due } else { next_look });
                 let times = due.into_iter().chain([is_late]);
                 scheduling.counts_from = times.filter(|time| *time > now).min();
             }

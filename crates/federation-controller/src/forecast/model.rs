@@ -165,6 +165,7 @@ pub(super) fn view(set: WorkloadState, pods: Pods) -> WorkloadView {
         since,
     } = pods;
     WorkloadView {
+        current_at: None,
         pods: PodCounts {
             active,
             ready,

@@ -77,6 +77,27 @@ fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_
 }
 
 #[test]
+fn f32_controllers_may_act_unseen_while_the_watch_of_their_sets_is_silent() {
+    let mut world = scaled_without_controllers();
+    world.members[2].view.current_at = Some(at(1));
+    step_until(&mut world, 90, 2, 0);
+    let decided = world.check();
+    assert_eq!(world.placed(), [4, 4, 4]);
+    assert_eq!(decided.status.clusters[2].capacity, None);
+    assert_eq!(
+        decided.next_check,
+        Some(at(100)),
+        "a bookmark causes no check"
+    );
+    world.members[2].view.current_at = Some(at(59));
+    step_until(&mut world, 100, 2, 0);
+    assert_eq!(world.placed(), [4, 4, 4], "a moment too early");
+    world.members[2].view.current_at = Some(at(60));
+    step_until(&mut world, 110, 2, 0);
+    assert_eq!(world.placed()[..2], [5, 5]);
+}
+
+#[test]
 fn f32_leaders_of_50_s_find_out_that_no_controller_creates_replicas() {
     let mut world = scaled_without_controllers();
     step_until(&mut world, 9, 2, 0);

@@ -173,21 +173,19 @@ impl World {
     }
 
     pub(crate) fn check(&self) -> Check {
+        check(&self.observed().snapshot(), at(self.now))
+    }
+
+    /// The world as the reconciler shows it to a check: with the outages, the settings of the set, and watches that work
+    /// unless a test says otherwise.
+    fn observed(&self) -> Self {
         let mut world = self.clone();
-        world.decide_outages();
-        world.apply_settings();
-        check(&world.snapshot(), at(self.now))
-    }
-
-    /// Applies the settings of the set, as the reconciler does.
-    fn apply_settings(&mut self) {
-        self.settings = self.settings.of_set(&self.frs.rescheduling).into_owned();
-    }
-
-    fn decide_outages(&mut self) {
-        for member in &mut self.members {
+        world.settings = self.settings.of_set(&self.frs.rescheduling).into_owned();
+        for member in &mut world.members {
             member.outage = outage(member, self.now);
+            member.view.current_at.get_or_insert(at(self.now));
         }
+        world
     }
 
     /// Checks, and carries out the actions: pods beyond the capacity are unscheduled from then on, the others run at once.
@@ -197,7 +195,6 @@ impl World {
 
     /// Like `step`, but an action for which `rejected` returns an outcome is not carried out.
     pub(crate) fn step_unless(&mut self, rejected: impl Fn(&Action) -> Option<Outcome>) -> Check {
-        self.decide_outages();
         let decided = self.check();
         let mut outcomes = Outcomes::new();
         for action in &decided.actions {
@@ -235,9 +232,7 @@ impl World {
 
     /// A status refresh reports the same as the check before (F22).
     fn observe(&self) {
-        let mut world = self.clone();
-        world.apply_settings();
-        let refreshed = refresh_status(&world.snapshot(), at(self.now));
+        let refreshed = refresh_status(&self.observed().snapshot(), at(self.now));
         assert_eq!(refreshed.status, self.previous);
     }
 

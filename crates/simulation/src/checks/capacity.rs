@@ -4,7 +4,7 @@ use sim_cluster::Change;
 
 use super::observed::Observed;
 
-/// F34: a cluster that can be observed, and has run some replicas all the time, has a capacity for them.
+/// F34: a cluster that has run some replicas all the time, as far as it may be believed, has a capacity for them.
 pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
     if change.kind.plural != "federatedreplicasets" {
         return None;
@@ -17,10 +17,6 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
     observed.parts(&change.name).find_map(|(member, part)| {
         let now = capacity(new, member)?;
         if capacity(old, member) == Some(now) {
-            return None;
-        }
-        // What a member does while its watches are silent may look like controllers that do not act.
-        if !observed.is_observable(member) {
             return None;
         }
         let since = observed.oldest_belief(member);
