@@ -10,12 +10,14 @@ use std::{
 };
 
 use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
 use kube::client::Body;
 use parking_lot::Mutex;
+use serde_json::Value;
 use sim_cluster::{ApiService, AuditEvent, Faults, SimCluster};
 use tokio::{
     sync::Notify,
-    time::{Duration, sleep},
+    time::{Duration, Instant, sleep},
 };
 use tower::{BoxError, Service};
 
@@ -42,8 +44,26 @@ pub enum CrashPoint {
 pub trait WriteObserver: Send + Sync {
     /// An API server has handled a write, whether or not its response arrives.
     fn handled(&self, cluster: &str, event: &AuditEvent);
+    /// After which time the next change of a ReplicaSet takes effect, whether or not the controller still waits for the response;
+    /// none for a usual one.
+    fn delay(&self, cluster: &str) -> Option<Duration>;
+    /// Such a change is on its way, and takes effect in `delay`; or it no longer is.
+    fn in_flight(&self, cluster: &str, request: &DelayedRequest);
     /// The controller knows the result: the code of the response, or none if there was no response.
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>);
+}
+
+/// A change of a ReplicaSet that takes effect late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelayedRequest {
+    /// The name of the ReplicaSet.
+    pub set: String,
+    /// The replicas that it requests, if any.
+    pub replicas: Option<u64>,
+    /// When it arrives; not before, and little later.
+    pub arrives: Instant,
+    /// Whether it has arrived.
+    pub has_arrived: bool,
 }
 
 /// The lifetime of one controller: its clients of all clusters share it.
@@ -208,6 +228,54 @@ impl CrashableService {
         });
     }
 
+    /// After which time a request takes effect, if it is to be late.
+    fn delay(&self, request: &Request<Body>) -> Option<Duration> {
+        let observer = self.lifetime.0.observer.as_ref()?;
+        let is_change =
+            request.method() == Method::PATCH && request.uri().path().contains("/replicasets/");
+        is_change.then(|| observer.delay(&self.cluster))?
+    }
+
+    /// Sends a request that arrives after `delay`, also if nobody waits for its response by then.
+    async fn send_late(
+        self,
+        request: Request<Body>,
+        delay: Duration,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let mut delayed = DelayedRequest {
+            set: parts
+                .uri
+                .path()
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            replicas: requested_replicas(&body),
+            arrives: Instant::now() + delay,
+            has_arrived: false,
+        };
+        let observe = {
+            let (observer, cluster) = (self.lifetime.0.observer.clone(), self.cluster.clone());
+            move |delayed: &DelayedRequest| {
+                if let Some(observer) = &observer {
+                    observer.in_flight(&cluster, delayed);
+                }
+            }
+        };
+        observe(&delayed);
+        let arrival = tokio::spawn(async move {
+            sleep(delay).await;
+            let request = Request::from_parts(parts, Body::from(body.to_vec()));
+            let answer = self.send(request).await;
+            delayed.has_arrived = true;
+            observe(&delayed);
+            answer
+        });
+        arrival.await?
+    }
+
     /// Sends a request that is not the controller's last one.
     async fn send(mut self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -242,7 +310,10 @@ impl Service<Request<Body>> for CrashableService {
         Box::pin(async move {
             match admission {
                 Admission::Rejected => Err("the controller crashed".into()),
-                Admission::Sent => called.send(request).await,
+                Admission::Sent => match called.delay(&request) {
+                    Some(delay) => called.send_late(request, delay).await,
+                    None => called.send(request).await,
+                },
                 Admission::SentUnanswered => {
                     let _ = called.send(request).await;
                     Err("the response was lost".into())
@@ -260,6 +331,18 @@ impl Service<Request<Body>> for CrashableService {
             }
         })
     }
+}
+
+/// The replicas that a JSON patch requests.
+fn requested_replicas(patch: &[u8]) -> Option<u64> {
+    let patch: Vec<Value> = serde_json::from_slice(patch).ok()?;
+    let is_change = |operation: &&Value| operation["op"] != "test";
+    let mut changes = patch.iter().filter(is_change);
+    changes.find_map(|operation| match operation["path"].as_str()? {
+        "/spec/replicas" => operation["value"].as_u64(),
+        "/spec" => operation["value"]["replicas"].as_u64(),
+        _ => None,
+    })
 }
 
 pub(crate) type ResponseBody = sim_cluster::Body;

@@ -39,7 +39,7 @@ pub use changes::{ChangeWaiter, next_changes};
 pub use checks::{Invariant, Violation};
 pub use command::SimulateArgs;
 pub use connect::{AdministratorClients, kubeconfig, member_file};
-pub use crash::{CrashPoint, Lifetime, WriteObserver};
+pub use crash::{CrashPoint, DelayedRequest, Lifetime, WriteObserver};
 pub use invariants::InvariantChecker;
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use observe::{Layout, LocalSetState};

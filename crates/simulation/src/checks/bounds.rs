@@ -99,7 +99,7 @@ impl ScaleDown<'_> {
             if other == member {
                 of_member = Some(believed.collect::<Vec<_>>());
             } else if !(strict && observed.is_known_to_be_unknown(other)) {
-                in_others += believed.max().unwrap_or(0).min(*part.desired.now());
+                in_others += believed.max().unwrap_or(0).min(part.fewest_requested());
             }
         }
         // The write is allowed if it is right by one of the possible states.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
-use crate::history::History;
+use crate::{crash::DelayedRequest, history::History};
 
 /// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
 /// another one before it.
@@ -83,6 +83,24 @@ pub(crate) struct LocalSet {
     pub(crate) is_taken: History<bool>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
+    /// Changes that have been sent and take effect later, and whether the controller has to expect each.
+    in_flight: Vec<(DelayedRequest, bool)>,
+}
+
+impl LocalSet {
+    /// No request that is on its way counts any more.
+    fn forget_in_flight(&mut self) {
+        for (_, counts) in &mut self.in_flight {
+            *counts = false;
+        }
+    }
+
+    /// The fewest replicas that are requested, or will be once all requests that the controller has to expect have arrived.
+    pub(crate) fn fewest_requested(&self) -> u64 {
+        let known = self.in_flight.iter().filter(|(_, counts)| *counts);
+        let replicas = known.filter_map(|(request, _)| request.replicas);
+        replicas.fold(*self.desired.now(), u64::min)
+    }
 }
 
 /// What an outage of a cluster hides.
@@ -163,6 +181,7 @@ impl Observed {
             requested: History::starting(0),
             is_taken: History::starting(false),
             ready: History::starting(0),
+            in_flight: Vec::new(),
         };
         let member = || ObservedMember {
             visibility: Visibility::default(),
@@ -206,8 +225,41 @@ impl Observed {
         }
     }
 
+    /// Records that a change is on its way, or has arrived.
+    pub(crate) fn put_in_flight(&mut self, member: &str, request: &DelayedRequest) {
+        let local = self.members.get_mut(member);
+        let local = local.and_then(|member| member.local.get_mut(&request.set));
+        let Some(local) = local else { return };
+        if request.has_arrived {
+            let is_other = |sent: &DelayedRequest| sent.arrives != request.arrives;
+            local.in_flight.retain(|(sent, _)| is_other(sent));
+        } else {
+            local.in_flight.push((request.clone(), true));
+        }
+    }
+
+    /// Records that the processes that sent changes are gone: the next one does not know of them.
+    pub(crate) fn forget_in_flight(&mut self) {
+        let members = self.members.values_mut();
+        let sets = members.flat_map(|member| member.local.values_mut());
+        sets.for_each(LocalSet::forget_in_flight);
+    }
+
+    /// Whether a change of a member was sent long before it takes effect.
+    pub(crate) fn is_late(&self, member: &str, change: &Change) -> bool {
+        let local = self.members.get(member);
+        let local = local.and_then(|member| member.local.get(&change.name));
+        let now = Instant::now();
+        change.kind == *kinds::REPLICA_SETS
+            && local.is_some_and(|local| {
+                let arrived = |(sent, _): &(DelayedRequest, bool)| sent.arrives <= now;
+                local.in_flight.iter().any(arrived)
+            })
+    }
+
     /// Records that a controller starts: it lists all clusters.
     pub(crate) fn controller_starts(&mut self) {
+        self.forget_in_flight();
         let members = self.members.values_mut();
         let members = members.map(|member| &mut member.visibility);
         for visibility in members.chain([&mut self.host]) {
@@ -267,6 +319,11 @@ impl Observed {
             if let Some(local) = member.local.get_mut(&change.name) {
                 let now = desired(change.new.as_ref());
                 local.uid = change.new.as_ref().map(uid_of).unwrap_or_default();
+                let generation = |object: &Object| object["metadata"]["generation"].as_i64();
+                if change.old.as_ref().map(generation) != change.new.as_ref().map(generation) {
+                    // Their preconditions fail.
+                    local.forget_in_flight();
+                }
                 let is_scaled = now != *local.desired.now();
                 local.desired.put(now);
                 if is_scaled && change.new.as_deref().is_none_or(is_written_by_fedrs) {

@@ -119,6 +119,15 @@ pub enum Action {
         /// How many.
         times: u32,
     },
+    /// The next changes of ReplicaSets in a member take effect late, whether or not the controller still waits for the responses.
+    DelayChanges {
+        /// The member.
+        member: String,
+        /// How many.
+        times: u32,
+        /// How late, in ms.
+        ms: u64,
+    },
     /// All watches of a cluster end.
     CutWatches {
         /// The member, or `host`.
@@ -215,6 +224,7 @@ impl Action {
             }
             Self::EditMember { member, .. }
             | Self::Quota { member, .. }
+            | Self::DelayChanges { member, .. }
             | Self::Node { member, .. } => vec![member],
             Self::EditLocalSet { member, set, .. }
             | Self::DeleteLocalSet { member, set, .. }
@@ -294,6 +304,10 @@ impl fmt::Display for Action {
             } => write!(
                 to,
                 "{cluster}: loses the response of {verb} {resource}, {times} times"
+            ),
+            Self::DelayChanges { member, times, ms } => write!(
+                to,
+                "{member}: changes of ReplicaSets take effect {ms} ms late, {times} times"
             ),
             Self::CutWatches { cluster } => write!(to, "{cluster}: watches end"),
             Self::Compact { cluster } => write!(to, "{cluster}: history is compacted"),

@@ -180,6 +180,7 @@ impl Generator {
             Kind::Flapping => self.flapping(),
             Kind::Slow => self.slow(),
             Kind::Rejections | Kind::LostResponses => self.writes(kind),
+            Kind::LateChanges => self.late_changes(),
             Kind::Watches => {
                 let cluster = self.cluster();
                 if self.random.random_bool(0.6) {
@@ -394,6 +395,23 @@ impl Generator {
                 times,
             },
         });
+    }
+
+    fn late_changes(&mut self) {
+        let members = if self.random.random_bool(0.5) {
+            vec![self.member()]
+        } else {
+            self.members
+                .iter()
+                .map(|member| member.name.clone())
+                .collect()
+        };
+        // Longer than the controller waits for a response.
+        let ms = self.random.random_range(11_000..60_000);
+        for member in members {
+            let times = self.random.random_range(1..4);
+            self.now(Action::DelayChanges { member, times, ms });
+        }
     }
 
     fn node(&mut self) {

@@ -25,6 +25,7 @@ pub(super) enum Kind {
     Slow,
     Rejections,
     LostResponses,
+    LateChanges,
     Watches,
     Node,
     Clock,
@@ -45,7 +46,7 @@ impl Kind {
         Self::Cordon,
     ];
     /// Edits by other writers, and faults.
-    const FAULTS: [Self; 27] = [
+    const FAULTS: [Self; 28] = [
         Self::ExternalScale,
         Self::ExternalDelete,
         Self::TakeOver,
@@ -66,6 +67,7 @@ impl Kind {
         Self::Slow,
         Self::Rejections,
         Self::LostResponses,
+        Self::LateChanges,
         Self::Watches,
         Self::Node,
         Self::Clock,

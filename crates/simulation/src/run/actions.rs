@@ -91,6 +91,11 @@ impl Runner {
             Action::BackUpHost => self.backup = Some(self.federation.host().snapshot()),
             Action::RestoreHost => self.restore(),
             Action::Suspend { process, ms } => self.suspend(*process, *ms),
+            Action::DelayChanges { member, times, ms } => {
+                let delay = Duration::from_millis(*ms);
+                self.recorder.delay_changes(member, *times, delay);
+                self.count("late changes");
+            }
             Action::Slow { .. }
             | Action::Reject { .. }
             | Action::LoseResponses { .. }
@@ -392,6 +397,7 @@ impl Runner {
             self.others.remove(&format!("{cluster}: slow"));
         }
         for member in core {
+            self.recorder.delay_changes(member, 0, Duration::ZERO);
             self.quota(member, None).await;
             self.give_back(member).await;
             if !self.has(member, Fault::NoPower) {

@@ -13,13 +13,13 @@ use futures::{FutureExt, future::select_all};
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use sim_cluster::AuditEvent;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{sync::mpsc, task::JoinHandle, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::Recorder;
 use crate::{
     connect::member_file,
-    crash::{Lifetime, WriteObserver},
+    crash::{DelayedRequest, Lifetime, WriteObserver},
     sim_federation::{ControllerParts, SimFederation},
     suspension::Suspension,
 };
@@ -94,6 +94,14 @@ struct Writer {
 impl WriteObserver for Writer {
     fn handled(&self, cluster: &str, event: &AuditEvent) {
         self.recorder.handled(&self.process, cluster, event);
+    }
+
+    fn delay(&self, cluster: &str) -> Option<Duration> {
+        self.recorder.delay(cluster)
+    }
+
+    fn in_flight(&self, cluster: &str, request: &DelayedRequest) {
+        self.recorder.in_flight(cluster, request);
     }
 
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>) {

@@ -12,11 +12,15 @@ use fedrs_api::names;
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes, kinds};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Duration, Instant},
+};
 
 use crate::{
     changes::next_changes,
     checks::{self, Invariant, Observed, Violation},
+    crash::DelayedRequest,
     sim_federation::HOST,
     trace::{Topic, Trace},
 };
@@ -36,6 +40,8 @@ struct State {
     elects: bool,
     holder: String,
     observed: Observed,
+    /// How many of the next changes of ReplicaSets arrive late, and after which time, by member.
+    delays: BTreeMap<String, (u32, Duration)>,
     trace: Trace,
     violations: Vec<Violation>,
     /// Writes of the controller.
@@ -65,6 +71,7 @@ impl Recorder {
                 elects,
                 holder: String::new(),
                 observed,
+                delays: BTreeMap::new(),
                 trace: Trace::starting(),
                 violations: Vec::new(),
                 writes: 0,
@@ -125,6 +132,12 @@ impl Recorder {
         change(&mut state.observed)
     }
 
+    /// Has the next changes of ReplicaSets in a member arrive late.
+    pub(crate) fn delay_changes(&self, member: &str, times: u32, delay: Duration) {
+        let mut state = self.state.lock();
+        state.delays.insert(member.to_owned(), (times, delay));
+    }
+
     /// How many writes the controller has sent, and the last one.
     pub(crate) fn writes(&self) -> (u64, Option<(Instant, String)>) {
         let state = self.state.lock();
@@ -158,6 +171,23 @@ impl Recorder {
             state.last_write = Some((Instant::now(), what));
         }
         self.report(&state);
+    }
+
+    /// After which time the next change of a ReplicaSet arrives, if it is late.
+    pub(crate) fn delay(&self, cluster: &str) -> Option<Duration> {
+        let mut state = self.state.lock();
+        let (left, delay) = state.delays.get_mut(cluster)?;
+        *left = left.checked_sub(1)?;
+        Some(*delay)
+    }
+
+    /// A late change is on its way, or has arrived.
+    pub(crate) fn in_flight(&self, cluster: &str, request: &DelayedRequest) {
+        if !request.has_arrived {
+            let text = format!("{cluster}: a change of {} takes long", request.set);
+            self.trace(Topic::Write, text);
+        }
+        self.observe(|observed| observed.put_in_flight(cluster, request));
     }
 
     /// A process knows the result of a write.
@@ -242,6 +272,8 @@ impl State {
             let holder = holder.unwrap_or_default();
             if holder != self.holder {
                 holder.clone_into(&mut self.holder);
+                // The next leader cannot know what the last one has sent.
+                self.observed.forget_in_flight();
                 self.trace
                     .add(Topic::Process, format!("the Lease is held by {holder:?}"));
             }
@@ -256,7 +288,9 @@ impl State {
         } = *write;
         let is_of_election = ["leases", "namespaces"].contains(&change.kind.plural.as_str());
         let is_known = !self.holder.is_empty();
-        if self.elects && is_known && process != self.holder && !is_of_election {
+        // It was decided earlier, perhaps by a process that is gone.
+        let is_late = self.observed.is_late(cluster, change);
+        if self.elects && !is_late && is_known && process != self.holder && !is_of_election {
             self.violate(Violation {
                 invariant: Invariant::OneWriter,
                 text: format!(
@@ -265,7 +299,9 @@ impl State {
                 ),
             });
         }
-        let violations: Vec<_> = if cluster == HOST {
+        let violations: Vec<_> = if is_late {
+            Vec::new()
+        } else if cluster == HOST {
             checks::of_host(&self.observed, change)
                 .into_iter()
                 .collect()
