@@ -216,7 +216,9 @@ pub struct MemberInternalState {
 }
 
 impl MemberInternalState {
-    fn is_empty(&self) -> bool {
+    /// Whether there is nothing to know.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

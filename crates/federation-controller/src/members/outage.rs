@@ -303,6 +303,11 @@ impl History {
         }
     }
 
+    /// Whether a probe has shown anything.
+    pub(super) fn has_contact(&self) -> bool {
+        self.contact != Contact::Unknown
+    }
+
     /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
     pub(super) fn was_lost(&self) -> bool {
         self.was_lost

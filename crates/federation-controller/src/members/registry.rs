@@ -319,7 +319,8 @@ impl Registry {
         self.change(name, |member| member.credentials.renewal_error = error);
     }
 
-    /// The state of the MemberCluster of `name`; `None` if it was deleted. Returns whether its spec has changed.
+    /// The state of the MemberCluster of `name`; `None` if it was deleted. Returns whether its spec has changed, or it shows
+    /// what an earlier leader recorded.
     pub(super) fn put_object(&self, name: &str, object: Option<MemberCluster>) -> bool {
         self.change(name, |member| {
             let Some(object) = object else {
@@ -329,14 +330,16 @@ impl Registry {
                 return false;
             };
             let internal = object.status.map(|status| status.internal);
-            if member.outages.resume(&internal.unwrap_or_default()) {
+            let internal = internal.unwrap_or_default();
+            let resumes = member.outages.resume(&internal);
+            if resumes {
                 member.confirm_nodes();
             }
             member.object.uid = object.metadata.uid;
             member.object.generation = object.metadata.generation;
             let has_changed = member.spec != object.spec;
             member.spec = object.spec;
-            has_changed
+            has_changed || resumes && !internal.is_empty()
         })
     }
 
@@ -410,7 +413,8 @@ impl MemberState {
     fn view(&self, name: &str, key: &ObjectKey) -> check::Member {
         let store = self.access.as_ref().map(|access| &access.store);
         let (health, sync) = match store {
-            Some(store) if !self.is_stopped() => {
+            // Not before it is known what its first answer means after what earlier leaders recorded.
+            Some(store) if !self.is_stopped() && self.outages.has_contact() => {
                 (store.health(), store.sync_state_of(&key.namespace))
             }
             _ => (Health::Unknown, SyncState::NotSynced),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
-use fedrs_api::{MemberClusterSpec, MemberSource, ObjectKey};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, ObjectKey};
 use kube::Client;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -448,4 +448,36 @@ async fn s1_a_namespace_that_cannot_be_read_is_named_and_ends_no_drain_of_the_ot
     let conditions = shown(&member);
     assert!(conditions[2].starts_with("False"), "{}", conditions[2]);
     assert!(conditions[2].contains("in namespace shop"));
+}
+
+#[tokio::test]
+async fn f39_a_member_counts_once_its_first_answer_was_compared_with_what_an_earlier_leader_recorded() {
+    let config = crate::config::Config::default();
+    let registry = Registry::new(&config, "fedrs-system", Arc::default(), at(0));
+    let now = tokio::time::Instant::now();
+    registry.admit("eu", true, at(0));
+    let access = member(Some(healthy())).access.unwrap();
+    registry.put_access(access, Credentials::default(), at(0));
+    let seen = || {
+        let members = registry.snapshot(&ObjectKey::new("default", "web"), None);
+        (
+            members[0].health.clone(),
+            members[0].stabilizes_at.is_some(),
+        )
+    };
+    assert_eq!(seen(), (Health::Unknown, false));
+    registry.observe(now);
+    assert_eq!(seen(), (Health::Healthy, false));
+    let mut object = MemberCluster::new("eu", MemberClusterSpec::default());
+    let status = object.status.get_or_insert_default();
+    (
+        status.internal.outage_reason,
+        status.internal.outage_seconds,
+    ) = ("Unreachable".to_owned(), 30);
+    assert!(
+        registry.put_object("eu", Some(object)),
+        "it shows something"
+    );
+    registry.observe(now);
+    assert_eq!(seen(), (Health::Healthy, true));
 }

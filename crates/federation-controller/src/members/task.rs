@@ -165,7 +165,7 @@ impl Members {
             self.converge(name);
         }
         if changed {
-            self.context.trigger.check_all();
+            self.observe(true);
         }
     }
 
