@@ -1,10 +1,10 @@
-//! Bugs that tests switch on, to see whether the simulation finds them.
+//! Bugs that `cargo xtask simulate` switches on, to see whether the simulation finds them.
 //!
 //! ```text
-//! test --plant(bug)--> this thread --is_planted(bug)?--> the code that the bug is in
+//! simulation --plant(bug)--> this process --is_planted(bug)?--> the code that the bug is in
 //! ```
 //!
-//! Without the feature `plantable`, which only such tests enable, [`is_planted`] is a constant: no bug is in the binary.
+//! Without the feature `plantable`, which only `cargo xtask simulate` enables, [`is_planted`] is a constant: no bug is in the binary.
 
 /// A bug that can be switched on: what controllers of this kind got wrong, or fedrs itself once did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,34 +48,42 @@ impl PlantedBug {
     ];
 }
 
-/// Whether `bug` is switched on: never.
-#[cfg(not(feature = "plantable"))]
-#[must_use]
-pub const fn is_planted(_bug: PlantedBug) -> bool {
-    false
-}
-
 #[cfg(feature = "plantable")]
 mod active {
-    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU8, Ordering};
 
     use super::PlantedBug;
 
-    thread_local! {
-        static ACTIVE: Cell<Option<PlantedBug>> = const { Cell::new(None) };
-    }
+    /// The number of the bug, from 1 on; 0 for none.
+    static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
-    /// Whether `bug` is switched on in this thread.
+    /// Whether `bug` is switched on in this process.
     #[must_use]
     pub fn is_planted(bug: PlantedBug) -> bool {
-        ACTIVE.get() == Some(bug)
+        ACTIVE.load(Ordering::Relaxed) == bug as u8 + 1
     }
 
-    /// Switches `bug` on in this thread, and the one before it off.
-    pub fn plant(bug: Option<PlantedBug>) {
-        ACTIVE.set(bug);
+    /// Switches `bug` on in this process, and the one before it off. Returns whether this build can.
+    pub fn plant(bug: Option<PlantedBug>) -> bool {
+        ACTIVE.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::Relaxed);
+        true
     }
 }
 
-#[cfg(feature = "plantable")]
+#[cfg(not(feature = "plantable"))]
+mod active {
+    use super::PlantedBug;
+
+    /// Whether `bug` is switched on: never.
+    #[must_use]
+    pub const fn is_planted(_bug: PlantedBug) -> bool {
+        false
+    }
+
+    /// Switches nothing on. Returns that this build cannot.
+    pub fn plant(_bug: Option<PlantedBug>) -> bool {
+        false
+    }
+}
+
 pub use active::{is_planted, plant};

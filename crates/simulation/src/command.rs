@@ -10,10 +10,12 @@ use std::{
 use clap::Args;
 use federation_controller::config::Config;
 use parking_lot::Mutex;
+use planted_bugs::{PlantedBug, plant};
 
 use crate::{
     batch::{Batch, Failure, run_batch},
     plan::{Plan, generate},
+    planted,
     report::{FailureKind, describe_plan, timeline},
     run::run,
     shrink::shrink,
@@ -73,6 +75,12 @@ pub struct SimulateArgs {
     /// Do not shorten the plan of a failure
     #[arg(long)]
     no_shrink: bool,
+    /// Switch a bug on, in a build that has them
+    #[arg(long, value_name = "NAME", hide = true, value_parser = planted::parse)]
+    planted_bug: Option<PlantedBug>,
+    /// Look for each bug that can be switched on, in a build that has them
+    #[arg(long, hide = true, conflicts_with = "plan")]
+    planted_bugs: bool,
 }
 
 impl SimulateArgs {
@@ -85,8 +93,17 @@ impl SimulateArgs {
     /// Runs the simulation for controllers with this configuration; prints to standard output.
     ///
     /// # Errors
-    /// If a file cannot be read or written.
+    /// If a file cannot be read or written, or a bug not be switched on.
     pub fn run(&self, config: &Config) -> std::io::Result<ExitCode> {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.jobs.unwrap_or(jobs);
+        if (self.planted_bugs || self.planted_bug.is_some()) && !plant(self.planted_bug) {
+            return Err(std::io::Error::other("this build has no planted bugs"));
+        }
+        if self.planted_bugs {
+            let seeds = self.seeds.unwrap_or(planted::SEEDS);
+            return Ok(planted::find_all(config, seeds, jobs));
+        }
         let plans = self.plan.as_deref().map(read_plans).transpose()?;
         let first = self.seed.unwrap_or(1);
         let seeds = self
@@ -114,8 +131,6 @@ impl SimulateArgs {
                 println!("{}", summary(batch, count, started));
             }
         };
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = self.jobs.unwrap_or(jobs);
         let batch = run_batch(count, jobs, self.keep_going, plan, progress);
         println!("{}", summary(&batch, count, started));
         for (what, times) in &batch.counts {

@@ -25,6 +25,7 @@ mod invariants;
 mod join;
 mod observe;
 mod plan;
+mod planted;
 mod ready_pods;
 mod report;
 mod request;

@@ -8,7 +8,15 @@ const PROFILE: &str = "simulation";
 /// Builds and runs `fedrs simulate`. Returns its exit code.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let select = ["--quiet", "--profile", PROFILE, "--package", "fedrs"];
+    let select = [
+        "--quiet",
+        "--locked",
+        "--profile",
+        PROFILE,
+        "--package",
+        "fedrs",
+    ];
+    let features = ["--features", "fedrs/plantable"];
     let arguments = if arguments.is_empty() {
         vec!["--help".to_owned()]
     } else {
@@ -17,6 +25,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let ended = Command::new(cargo)
         .arg("run")
         .args(select)
+        .args(features)
         .args(["--", "simulate"])
         .args(arguments)
         .status()?;

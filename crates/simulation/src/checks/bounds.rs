@@ -7,6 +7,7 @@ use sim_cluster::{Change, kinds};
 
 use super::{
     observed::{FrsState, Observed, desired},
+    take_back,
     violation::{Invariant, Violation},
 };
 
@@ -42,10 +43,9 @@ pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) ->
                 now,
             };
             let dip = scale_down.dip(false).map(Violation::of(Invariant::NoDip));
-            dip.or_else(|| {
-                let dip = scale_down.dip(true);
-                dip.map(Violation::of(Invariant::NoRelianceOnUnknown))
-            })
+            let unknown = || scale_down.dip(true);
+            let unknown = || unknown().or_else(|| take_back::of(&scale_down));
+            dip.or_else(|| unknown().map(Violation::of(Invariant::NoRelianceOnUnknown)))
         }
         Ordering::Equal => None,
         Ordering::Greater => {
@@ -69,12 +69,12 @@ fn deletion(observed: &Observed, member: &str, name: &str) -> Option<String> {
 }
 
 /// A write that reduces the replicas of a local set.
-struct ScaleDown<'a> {
-    observed: &'a Observed,
-    name: &'a str,
-    member: &'a str,
-    before: u64,
-    now: u64,
+pub(super) struct ScaleDown<'a> {
+    pub(super) observed: &'a Observed,
+    pub(super) name: &'a str,
+    pub(super) member: &'a str,
+    pub(super) before: u64,
+    pub(super) now: u64,
 }
 
 impl ScaleDown<'_> {
@@ -114,7 +114,7 @@ impl ScaleDown<'_> {
 }
 
 /// N, or fewer if the placement allows fewer.
-fn needed(observed: &Observed, name: &str, frs: &ValidFrs) -> u64 {
+pub(super) fn needed(observed: &Observed, name: &str, frs: &ValidFrs) -> u64 {
     let wanted = u64::from(frs.replicas);
     let allowed = observed.parts(name).map(|(member, _)| {
         let Some(preference) = frs.placement.for_cluster(member) else {

@@ -11,6 +11,7 @@ mod bounds;
 mod capacity;
 mod observed;
 mod ours;
+mod take_back;
 mod violation;
 
 use sim_cluster::Change;

@@ -60,6 +60,8 @@ struct ObservedMember {
     power_lost_at: Option<Instant>,
     /// The pods of sets, by name.
     pods: BTreeMap<String, ObservedPod>,
+    /// When its MemberCluster was last created, edited or deleted.
+    edited: Instant,
     /// By set.
     local: BTreeMap<String, LocalSet>,
 }
@@ -81,8 +83,12 @@ pub(crate) struct LocalSet {
     pub(crate) requested: History<u64>,
     /// Whether it belongs to a controller of the member.
     pub(crate) is_taken: History<bool>,
+    /// What the status of the FederatedReplicaSet says is desired.
+    pub(crate) planned: History<u64>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
+    /// Pods on nodes that work.
+    pub(crate) placed: History<u64>,
     /// Changes that have been sent and take effect later, and whether the controller has to expect each.
     in_flight: Vec<(DelayedRequest, bool)>,
 }
@@ -133,11 +139,23 @@ struct Outage {
     until: Option<Instant>,
     /// Whether lists show the state all the time.
     is_listed: bool,
+    /// Whether it lasted until the controller knew of it: afterwards it believes nothing of before (F39).
+    was_noticed: bool,
+}
+
+impl Outage {
+    /// The time since which any state may count as current in it.
+    fn oldest_belief(&self) -> Instant {
+        let noticed_until = self.until.filter(|_| self.was_noticed);
+        noticed_until.unwrap_or(self.since)
+    }
 }
 
 impl Visibility {
-    fn set(&mut self, reason: &str, on: bool, settled: Duration, kind: OutageKind) {
+    fn set(&mut self, reason: &str, on: bool, config: &Config, kind: OutageKind) {
+        let settled = max_age(config);
         let was_visible = self.reasons.is_empty();
+        let is_noticed = self.is_known_to_be_unknown(config);
         if was_visible || !on {
             self.seen = Some(Instant::now());
         }
@@ -154,14 +172,16 @@ impl Visibility {
                     |outage: &Outage| outage.until.is_some_and(|until| until + settled > now);
                 let before = self.outage.filter(is_recent);
                 self.outage = Some(Outage {
-                    since: before.map_or(now, |before| before.since),
+                    since: before.map_or(now, |before| before.oldest_belief()),
                     until: None,
                     is_listed: before.is_none_or(|before| before.is_listed),
+                    was_noticed: false,
                 });
             }
             (false, true) => {
                 if let Some(outage) = &mut self.outage {
                     outage.until = Some(now);
+                    outage.was_noticed = is_noticed;
                 }
             }
             _ => {}
@@ -170,6 +190,35 @@ impl Visibility {
             outage.is_listed &= !on || kind == OutageKind::Events;
         }
     }
+
+    /// Whether the last outage has ended after `time`, and the controller knew of it.
+    fn was_noticed_after(&self, time: Instant) -> bool {
+        let outage = self.outage.filter(|outage| outage.was_noticed);
+        outage.is_some_and(|outage| outage.until.is_some_and(|until| until > time))
+    }
+
+    /// When the last outage began, if it is not over, or was not before `time`.
+    fn outage_since(&self, time: Instant) -> Option<Instant> {
+        let is_recent = |outage: &Outage| outage.until.is_none_or(|until| until > time);
+        Some(self.outage.filter(is_recent)?.since)
+    }
+
+    /// Whether the controller must know by now that the state of the cluster is unknown.
+    fn is_known_to_be_unknown(&self, config: &Config) -> bool {
+        let has = |kind| self.reasons.values().any(|reason| *reason == kind);
+        if !has(OutageKind::Connection) || has(OutageKind::Lies) {
+            return false;
+        }
+        let probe = &config.probe;
+        let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
+        let known_after = noticed_after + config.call_timeout + REACTION;
+        (self.seen).is_some_and(|seen| seen.elapsed() > known_after)
+    }
+}
+
+/// How old the state of a cluster that can be observed may be when a write arrives.
+fn max_age(config: &Config) -> Duration {
+    config.call_timeout * CALLS + REACTION
 }
 
 impl Observed {
@@ -180,7 +229,9 @@ impl Observed {
             desired: History::starting(0),
             requested: History::starting(0),
             is_taken: History::starting(false),
+            planned: History::starting(0),
             ready: History::starting(0),
+            placed: History::starting(0),
             in_flight: Vec::new(),
         };
         let member = || ObservedMember {
@@ -189,6 +240,7 @@ impl Observed {
             nodes_without_power: BTreeSet::new(),
             power_lost_at: None,
             pods: BTreeMap::new(),
+            edited: Instant::now(),
             local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
         };
         let set = || ObservedSet {
@@ -206,9 +258,8 @@ impl Observed {
         }
     }
 
-    /// How old the state of a cluster that can be observed may be when a write arrives.
     fn max_age(&self) -> Duration {
-        self.config.call_timeout * CALLS + REACTION
+        max_age(&self.config)
     }
 
     /// Records that something makes a cluster unobservable, or no longer does.
@@ -218,11 +269,9 @@ impl Observed {
         (reason, kind): (&str, OutageKind),
         on: bool,
     ) {
-        let settled = self.max_age();
-        match self.members.get_mut(cluster) {
-            Some(member) => member.visibility.set(reason, on, settled, kind),
-            None => self.host.set(reason, on, settled, kind),
-        }
+        let member = self.members.get_mut(cluster);
+        let visibility = member.map_or(&mut self.host, |member| &mut member.visibility);
+        visibility.set(reason, on, &self.config, kind);
     }
 
     /// Records that a change is on its way, or has arrived.
@@ -285,11 +334,28 @@ impl Observed {
 
     /// Records a change of the host.
     pub(crate) fn host_changed(&mut self, change: &Change) {
+        if change.kind.plural == "memberclusters" {
+            let generation = |object: &Object| object["metadata"]["generation"].as_i64();
+            if change.old.as_ref().map(generation) != change.new.as_ref().map(generation)
+                && let Some(member) = self.members.get_mut(&change.name)
+            {
+                member.edited = Instant::now();
+            }
+        }
         if change.kind.plural != "federatedreplicasets" {
             return;
         }
         if let Some(set) = self.sets.get_mut(&change.name) {
             set.put(change.new.as_ref());
+        }
+        let clusters = change.new.as_ref().map(|new| &new["status"]["clusters"]);
+        for cluster in clusters.and_then(Value::as_array).into_iter().flatten() {
+            let member = cluster["name"].as_str().unwrap_or_default();
+            let member = self.members.get_mut(member);
+            let local = member.and_then(|member| member.local.get_mut(&change.name));
+            if let (Some(local), Some(planned)) = (local, cluster["desiredReplicas"].as_u64()) {
+                local.planned.put(planned);
+            }
         }
         if change.new.is_none() {
             // Nothing is requested on behalf of the next set of this name.
@@ -390,6 +456,20 @@ impl Observed {
         self.sets.contains_key(set)
     }
 
+    /// When the last outage of a member began, if it is not over, or was not before `time`.
+    pub(crate) fn outage_since(&self, member: &str, time: Instant) -> Option<Instant> {
+        self.members[member].visibility.outage_since(time)
+    }
+
+    /// Whether users have changed nothing but `except` since then, as far as a set is concerned, and the host worked.
+    pub(crate) fn is_unedited(&self, set: &str, except: &str, time: Instant) -> bool {
+        let states = self.sets[set].states.since(time).count();
+        let mut others = self.members.iter().filter(|(name, _)| *name != except);
+        states == 1
+            && self.host.outage_since(time).is_none()
+            && others.all(|(_, member)| member.edited < time)
+    }
+
     /// The configuration of the controller.
     pub(crate) fn config(&self) -> &Config {
         &self.config
@@ -399,7 +479,10 @@ impl Observed {
     pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
         let member = &self.members[member];
         let oldest = self.oldest(&member.visibility);
-        let is_unnoticed = |lost: &Instant| lost.elapsed() < NODE_GRACE + self.max_age();
+        let is_unnoticed = |lost: &Instant| {
+            lost.elapsed() < NODE_GRACE + self.max_age()
+                && !member.visibility.was_noticed_after(*lost)
+        };
         let lost = member.power_lost_at.filter(is_unnoticed);
         lost.map_or(oldest, |lost| oldest.min(lost - self.max_age()))
     }
@@ -407,6 +490,9 @@ impl Observed {
     fn oldest(&self, visibility: &Visibility) -> Instant {
         let recent = Instant::now() - self.max_age();
         match visibility.outage {
+            Some(outage) if outage.was_noticed && outage.until.is_some() => {
+                outage.oldest_belief().max(recent)
+            }
             Some(outage) if outage.until.is_none_or(|until| until > recent) => {
                 let listed = outage.is_listed.then(|| recent - SILENCE);
                 let since = listed.map_or(outage.since, |listed| listed.max(outage.since));
@@ -419,14 +505,7 @@ impl Observed {
     /// Whether the controller must know by now that the state of a member is unknown.
     pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
-        let has = |kind| visibility.reasons.values().any(|reason| *reason == kind);
-        if !has(OutageKind::Connection) || has(OutageKind::Lies) {
-            return false;
-        }
-        let probe = &self.config.probe;
-        let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
-        let known_after = noticed_after + self.config.call_timeout + REACTION;
-        (visibility.seen).is_some_and(|seen| seen.elapsed() > known_after)
+        visibility.is_known_to_be_unknown(&self.config)
     }
 
     /// Whether the controller may rely on wrong responses of the member.
@@ -483,14 +562,19 @@ impl ObservedMember {
     fn count(&mut self) -> bool {
         let mut changed = false;
         for local in self.local.values_mut() {
-            let running = self.pods.values().filter(|pod| {
+            let placed = self.pods.values().filter(|pod| {
                 pod.owner == local.uid
-                    && pod.is_ready
+                    && !pod.node.is_empty()
                     && !self.nodes_without_power.contains(&pod.node)
             });
-            let count = running.count() as u64;
-            changed |= count != *local.ready.now();
-            local.ready.put(count);
+            let (mut pods, mut ready) = (0, 0);
+            for pod in placed {
+                pods += u64::from(self.nodes.get(&pod.node) == Some(&true));
+                ready += u64::from(pod.is_ready);
+            }
+            changed |= ready != *local.ready.now();
+            local.ready.put(ready);
+            local.placed.put(pods);
         }
         changed
     }

@@ -2,6 +2,8 @@
 //!
 //! The desired state is computed here, from the specs, the members and the scheduler, and not from the controller's decisions.
 
+use std::collections::BTreeMap;
+
 use fedrs_api::{FederatedReplicaSet, ValidFrs};
 use serde_json::Value;
 use sim_cluster::Object;
@@ -208,8 +210,39 @@ impl Goal {
             available += sets[member].available;
             requested.push(sets[member].desired);
         }
-        (planned != requested || available != wanted).then(|| {
-            format!("{name}: {available} of {wanted} replicas are available, {requested:?} requested, {planned:?} planned for {}", self.members.join(", "))
+        if planned != requested || available != wanted {
+            return Some(format!(
+                "{name}: {available} of {wanted} replicas are available, {requested:?} requested, {planned:?} planned for {}",
+                self.members.join(", ")
+            ));
+        }
+        self.wrong_status(&typed, &sets)
+    }
+
+    /// What the status says wrongly of the members.
+    fn wrong_status(
+        &self,
+        frs: &FederatedReplicaSet,
+        sets: &BTreeMap<String, LocalSetState>,
+    ) -> Option<String> {
+        let clusters = frs.status.iter().flat_map(|status| &status.clusters);
+        let mut known = clusters.filter(|cluster| self.members.contains(&cluster.name));
+        known.find_map(|cluster| {
+            let shown = [
+                cluster.desired_replicas,
+                cluster.replicas,
+                cluster.ready_replicas,
+                cluster.available_replicas,
+            ];
+            let set = &sets[&cluster.name];
+            let real = [set.desired, set.existing, set.available, set.available];
+            let is_wrong = shown.map(i64::from) != real.map(u64::cast_signed)
+                || cluster.updated_replicas > cluster.replicas
+                || cluster.unscheduled_replicas > 0;
+            is_wrong.then(|| {
+                let name = frs.metadata.name.as_deref().unwrap_or_default();
+                format!("{name}: the status shows {cluster:?}, where there is {set:?}")
+            })
         })
     }
 }

@@ -1,0 +1,59 @@
+//! What is taken back because of a member whose state is not known.
+
+use tokio::time::{Duration, Instant};
+
+use super::bounds::{ScaleDown, needed};
+
+/// What users, members and the host did before this time is no reason for a scale-down any more.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// F39: while the state of another member is not known, what was requested of this one stays, ready or not: the other one
+/// counts with what is desired of it, and not with what it has.
+pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
+    let ScaleDown {
+        observed,
+        name,
+        member,
+        before,
+        now,
+    } = *scale_down;
+    let mut unseen = observed
+        .parts(name)
+        .filter(|(other, _)| *other != member && !observed.is_observable(other));
+    let (other, unknown) = unseen.next()?;
+    let since = observed.outage_since(other, Instant::now() - SETTLED)? - SETTLED;
+    let reason = unseen.next().is_some()
+        || !observed.is_unedited(name, other, since)
+        || observed.outage_since(member, since).is_some()
+        || observed.may_lie(member);
+    // It may have got replicas of this one just before.
+    let planned = *unknown.planned.now();
+    let grew = unknown.planned.since(since).any(|count| *count > planned)
+        || !unknown.requested.since(since).is_sorted_by(|a, b| a >= b)
+        || *unknown.requested.now() < planned;
+    if reason || grew {
+        return None;
+    }
+    let part = |name: &str| observed.parts(scale_down.name).find(|part| part.0 == name);
+    let (_, own) = part(member)?;
+    // Replicas that could not run go elsewhere.
+    let unplaced = own.placed.since(since).min() < own.requested.since(since).max();
+    if unplaced && *own.placed.now() < before {
+        return None;
+    }
+    let others = observed
+        .parts(name)
+        .filter(|(part, _)| *part != other && *part != member);
+    let others: u64 = others
+        .filter_map(|(part, set)| set.requested.since(observed.oldest_belief(part)).max())
+        .sum();
+    let (was, left) = (others + before.min(*own.requested.now()), others + now);
+    let needed = observed
+        .specs(name)
+        .map(|frs| needed(observed, name, frs))
+        .min()?;
+    let least = needed.saturating_sub(planned).min(was);
+    (left < least).then(|| {
+        format!("{name} in {member} scaled from {before} to {now} while the state of {other} is not known: {was} replicas were requested elsewhere, {left} are left, {least} are needed")
+    })
+}
