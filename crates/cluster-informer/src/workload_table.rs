@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 use reflector::{ResourceVersion, Uid};
 
 use crate::{
@@ -185,7 +186,8 @@ impl WorkloadTable {
         workloads.retain(|key, entry| {
             let is_older = entry.version.is_older_than(version);
             let written_since = entry.updated_in == epoch && !is_older && entry.version != version;
-            let keep = entry.observed_in == Some(epoch) || written_since;
+            let is_lost = is_planted(PlantedBug::DeletionLostInRelist);
+            let keep = entry.observed_in == Some(epoch) || written_since || is_lost;
             if !keep {
                 *text_bytes -= entry.state.text_bytes();
                 let version = if is_older { version } else { entry.version };

@@ -12,7 +12,7 @@ pub enum PlantedBug {
     /// A member that cannot be changed now counts with its `spec.replicas`, and not with its target: other members lose
     /// replicas that were requested of them.
     UnknownMembersBySpec,
-    /// After a loss of power, the pods of a member whose status is ready count at once.
+    /// After a loss of power, the pods of a member whose status is ready count at once, and others are removed for them.
     ReturnedPodsBelieved,
     /// Pods without a node that a scale-down is about to delete lower the capacity.
     CapacityFromLeavingPods,
@@ -26,7 +26,7 @@ pub enum PlantedBug {
     RequestedIsAvailable,
     /// Each cluster gets a surge of its own.
     SurgeOfEachCluster,
-    /// A pod that is deleted while its watch is closed stays in the counts.
+    /// What is deleted in a member while its watch is closed stays known.
     DeletionLostInRelist,
     /// The status is written after each check, also if it has not changed.
     StatusNotCompared,

@@ -34,6 +34,7 @@ const PROGRESS: Duration = Duration::from_secs(10);
 /// the controller panicked, 11 if a write was wrong, 12 if the desired state was not reached, 13 if a seed gave two
 /// different runs.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[command(after_help = "Examples:
   # Simulate 1000 federations
   fedrs simulate --seeds 1000

@@ -7,7 +7,7 @@ use planted_bugs::{PlantedBug, plant};
 
 use crate::{
     batch::run_batch,
-    checks::Invariant,
+    checks::{Invariant, Violation},
     plan::{Plan, generate},
     run::{Outcome, run},
     shrink::shrink,
@@ -16,29 +16,37 @@ use crate::{
 /// The most seeds that a bug may take.
 pub(crate) const SEEDS: u64 = 1_000;
 
-/// The planted bugs, each with a seed whose plan finds it, and the invariants that it may violate.
-const BUGS: [(PlantedBug, u64, &[Invariant]); PlantedBug::ALL.len()] = {
-    use Invariant::*;
-    use PlantedBug::*;
+/// A planted bug, and how it is found.
+struct Planted {
+    bug: PlantedBug,
+    /// A seed whose plan finds it.
+    seed: u64,
+    /// The invariants that it may violate.
+    violates: &'static [Invariant],
+}
+
+const BUGS: [Planted; PlantedBug::ALL.len()] = {
+    const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
+        Planted {
+            bug,
+            seed,
+            violates,
+        }
+    }
+    use Invariant as I;
+    use PlantedBug as B;
+    const DIP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown];
     [
-        (
-            UnknownMembersBySpec,
-            1,
-            &[NoDip, NoRelianceOnUnknown, NoSurplus, Reached],
-        ),
-        (ReturnedPodsBelieved, 1, &[NoDip, NoRelianceOnUnknown]),
-        (CapacityFromLeavingPods, 1, &[KnownCapacity]),
-        (TemplateBlocksScaling, 1, &[Reached]),
-        (OwnerIgnoredByDeletion, 1, &[OnlyOurs, NoDeletion]),
-        (LostScaleDownForgotten, 1, &[NoDip, NoRelianceOnUnknown]),
-        (RequestedIsAvailable, 1, &[NoDip]),
-        (SurgeOfEachCluster, 1, &[NoSurplus]),
-        (
-            DeletionLostInRelist,
-            1,
-            &[NoDip, NoRelianceOnUnknown, Reached, Settled],
-        ),
-        (StatusNotCompared, 1, &[Settled]),
+        of(B::UnknownMembersBySpec, 1, DIP),
+        of(B::ReturnedPodsBelieved, 15, DIP),
+        of(B::CapacityFromLeavingPods, 1, &[I::KnownCapacity]),
+        of(B::TemplateBlocksScaling, 17, &[I::Reached]),
+        of(B::OwnerIgnoredByDeletion, 33, &[I::OnlyOurs, I::NoDeletion]),
+        of(B::LostScaleDownForgotten, 73, DIP),
+        of(B::RequestedIsAvailable, 1, DIP),
+        of(B::SurgeOfEachCluster, 1, &[I::NoSurplus]),
+        of(B::DeletionLostInRelist, 109, &[I::Reached, I::Settled]),
+        of(B::StatusNotCompared, 1, &[I::Settled]),
     ]
 };
 
@@ -52,19 +60,18 @@ pub(crate) fn parse(name: &str) -> Result<PlantedBug, String> {
 /// Looks for each bug: by its known seed, then by the first `seeds`. Prints how each is found; fails if one is not.
 pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize) -> ExitCode {
     let mut missed = 0;
-    for (bug, known, invariants) in BUGS {
-        let known = generate(known, config);
-        let found = find(&known, bug, invariants).or_else(|| {
-            println!("{bug:?}: not found by seed {}", known.seed);
-            let plan = |number: usize| generate(1 + number as u64, config);
-            search(bug, invariants, seeds, jobs, plan)
+    for planted in &BUGS {
+        let bug = planted.bug;
+        let known = planted.find(generate(planted.seed, config));
+        let found = known.or_else(|| {
+            println!("{bug:?}: not found by seed {}", planted.seed);
+            planted.search(config, seeds, jobs)
         });
-        match found {
-            Some((plan, outcome)) => print(bug, &plan, outcome),
-            None => {
-                missed += 1;
-                println!("{bug:?}: not found by {seeds} seeds");
-            }
+        if let Some((plan, outcome)) = found {
+            print(bug, &plan, outcome);
+        } else {
+            missed += 1;
+            println!("{bug:?}: not found by {seeds} seeds");
         }
     }
     plant(None);
@@ -74,64 +81,45 @@ pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize) -> ExitCode {
 /// Prints how `bug` was found, with the size of the shortest plan that shows it.
 fn print(bug: PlantedBug, plan: &Plan, outcome: Outcome) {
     let (short, outcome, _) = shrink(plan, outcome);
-    let Some(violation) = &outcome.violation else {
+    let Some(Violation { invariant, text }) = &outcome.violation else {
         return;
     };
-    println!(
-        "{bug:?}: seed {}, {}, {} of {} steps: {}",
-        plan.seed,
-        violation.invariant,
-        short.steps.len(),
-        plan.steps.len(),
-        violation.text
-    );
+    let (seed, steps, all) = (plan.seed, short.steps.len(), plan.steps.len());
+    println!("{bug:?}: seed {seed}, {invariant}, {steps} of {all} steps: {text}");
 }
 
-/// Looks for `bug` in the plans of many seeds, on `jobs` threads.
-fn search(
-    bug: PlantedBug,
-    invariants: &[Invariant],
-    seeds: u64,
-    jobs: usize,
-    plan: impl Fn(usize) -> Plan + Sync,
-) -> Option<(Plan, Outcome)> {
-    let mut first = 0;
-    while first < seeds {
-        plant(Some(bug));
-        let count = usize::try_from(seeds - first).unwrap_or(usize::MAX);
-        let failed = run_batch(
-            count,
-            jobs,
-            false,
-            |number| plan(first as usize + number),
-            |_| {},
-        );
-        for failure in &failed.failures {
-            let found = find(&failure.plan, bug, invariants);
-            if found.is_some() {
-                return found;
+impl Planted {
+    /// Looks for the bug in the plans of the first `seeds`, on `jobs` threads.
+    fn search(&self, config: &Config, seeds: u64, jobs: usize) -> Option<(Plan, Outcome)> {
+        let seeds = usize::try_from(seeds).unwrap_or(usize::MAX);
+        let mut first = 0;
+        while first < seeds {
+            plant(Some(self.bug));
+            let plan = |number: usize| generate((1 + first + number) as u64, config);
+            let batch = run_batch(seeds - first, jobs, false, plan, |_| {});
+            let failed = batch.failures.into_iter();
+            let mut found = failed.filter_map(|failure| self.find(failure.plan));
+            if let Some(found) = found.next() {
+                return Some(found);
             }
+            first += usize::try_from(batch.runs).unwrap_or(usize::MAX).max(1);
         }
-        first += failed.runs.max(1);
+        None
     }
-    None
-}
 
-/// Runs `plan` with `bug`. What is violated without it as well, or by other invariants, shows nothing.
-fn find(plan: &Plan, bug: PlantedBug, invariants: &[Invariant]) -> Option<(Plan, Outcome)> {
-    plant(None);
-    let without = run(plan);
-    plant(Some(bug));
-    let with = run(plan);
-    let violation = with.violation.as_ref()?;
-    let is_found = without.violation.is_none() && invariants.contains(&violation.invariant);
-    if !is_found {
-        println!(
-            "{bug:?}: seed {}: {}: {}",
-            plan.seed, violation.invariant, violation.text
-        );
+    /// Runs `plan` with the bug. What is violated without it as well, or by other invariants, shows nothing.
+    fn find(&self, plan: Plan) -> Option<(Plan, Outcome)> {
+        plant(Some(self.bug));
+        let outcome = run(&plan);
+        let Violation { invariant, text } = outcome.violation.as_ref()?;
+        plant(None);
+        let is_found = self.violates.contains(invariant) && run(&plan).violation.is_none();
+        plant(Some(self.bug));
+        if !is_found {
+            println!("{:?}: seed {}: {invariant}: {text}", self.bug, plan.seed);
+        }
+        is_found.then_some((plan, outcome))
     }
-    is_found.then(|| (plan.clone(), with))
 }
 
 #[cfg(test)]
@@ -140,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_planted_bug_is_looked_for() {
-        let bugs = BUGS.map(|(bug, ..)| bug);
+        let bugs = BUGS.each_ref().map(|planted| planted.bug);
         assert_eq!(bugs, PlantedBug::ALL);
         for bug in bugs {
             assert_eq!(parse(&format!("{bug:?}")), Ok(bug));

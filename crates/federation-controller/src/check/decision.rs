@@ -91,6 +91,19 @@ impl<'a> MemberDecision<'a> {
         self.evaluation.eligibility.is_eligible()
     }
 
+    /// The most replicas that were requested of the member, with this check; 0 if none ever were.
+    pub(super) fn requested(&self) -> u64 {
+        let before = self.evaluation.previously_requested;
+        before.max(self.step.requested).unwrap_or(0)
+    }
+
+    /// Replicas of its ReplicaSet beyond the most that were ever requested of the member.
+    pub(super) fn excess(&self) -> u64 {
+        let is_new = self.evaluation.previously_requested.is_none();
+        let most = if is_new { u64::MAX } else { self.requested() };
+        self.evaluation.requested().saturating_sub(most)
+    }
+
     /// Replicas that stay beyond the target after the step.
     pub(super) fn surplus(&self) -> u64 {
         let target = self.planned.target.total();

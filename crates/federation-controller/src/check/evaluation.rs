@@ -181,14 +181,13 @@ impl<'a> MemberEvaluation<'a> {
     }
 
     /// Of `count` replicas that the member reports, those that it is believed to have.
-    pub(super) fn believed_of(&self, count: u64) -> u64 {
-        count.min(self.believed.max(self.previously_desired()))
+    fn believed_of(&self, count: u64) -> u64 {
+        count.min(self.most_believed())
     }
 
-    /// Replicas of its ReplicaSet beyond the most that were ever requested of the member.
-    pub(super) fn excess(&self) -> u64 {
-        let most = self.previously_requested.unwrap_or(u64::MAX);
-        self.requested().saturating_sub(most)
+    /// The most replicas that the member is believed to have, whatever it reports.
+    pub(super) fn most_believed(&self) -> u64 {
+        self.believed.max(self.previously_desired())
     }
 
     /// The most replicas that the member is believed to have while it should have `target`.

@@ -101,7 +101,7 @@ fn keep_for_unknown(
     let may_have_replicas = |member: &MemberEvaluation<'_>| {
         member.eligibility.is_unknown() && member.possibly_requested() > 0
     };
-    if !members.iter().any(may_have_replicas) {
+    if !members.iter().any(may_have_replicas) || is_planted(PlantedBug::UnknownMembersBySpec) {
         return;
     }
     let (known, evaluations): (Vec<usize>, Vec<_>) = (members.iter().enumerate())
@@ -124,21 +124,19 @@ fn lay_out<'a>(
     let settings = snapshot.settings;
     let preferences = Preferences::of(&snapshot.frs.placement);
     let rejected_by_all = template_rejected(members.iter().copied());
+    let counts_by_spec = |member: &MemberEvaluation<'_>| {
+        is_planted(PlantedBug::UnknownMembersBySpec) && !member.eligibility.is_writable()
+    };
     let before: Vec<_> = members
         .iter()
         .map(|member| Candidate {
             name: &member.member.name,
             preference: match preferences.of_cluster(&member.member.name) {
-                Some(_)
-                    if is_planted(PlantedBug::UnknownMembersBySpec)
-                        && !member.eligibility.is_writable() =>
-                {
-                    Some(Preference {
-                        min: member.requested(),
-                        max: Some(member.requested()),
-                        weight: 0,
-                    })
-                }
+                Some(_) if counts_by_spec(member) => Some(Preference {
+                    min: member.requested(),
+                    max: Some(member.requested()),
+                    weight: 0,
+                }),
                 preference => preference,
             },
             // If only some members reject the template, the others get the replicas beyond those that run.
@@ -147,7 +145,8 @@ fn lay_out<'a>(
                 || member.hangs_in_deletion(now, settings)
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
             // The pods of a ReplicaSet that hangs in its deletion will end: they are replaced as in a drain.
-            draining: member.member.is_evacuated() || member.hangs_in_deletion(now, settings),
+            draining: !counts_by_spec(member)
+                && (member.member.is_evacuated() || member.hangs_in_deletion(now, settings)),
             requested: member.believed_requested(),
             unscheduled: member
                 .scheduling

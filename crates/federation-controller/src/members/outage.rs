@@ -13,6 +13,7 @@
 use std::time::Duration;
 
 use fedrs_api::{MemberInternalState, MemberReason};
+use planted_bugs::{PlantedBug, is_planted};
 use tokio::time::Instant;
 
 /// A member that is healthy for so long counts as stable: its losses are forgotten.
@@ -430,7 +431,8 @@ impl History {
 
     /// Until when it has to be healthy after so many losses.
     fn stabilizes_at(&self, losses: u32, periods: &Periods) -> Option<Instant> {
-        let healthy = self.healthy?;
+        let is_believed = is_planted(PlantedBug::ReturnedPodsBelieved);
+        let healthy = self.healthy.filter(|_| !is_believed)?;
         let losses = losses.max(self.returned_unseen.into());
         Some(healthy.reaches(stabilization(losses, periods)))
     }

@@ -451,7 +451,8 @@ async fn s1_a_namespace_that_cannot_be_read_is_named_and_ends_no_drain_of_the_ot
 }
 
 #[tokio::test]
-async fn f39_a_member_counts_once_its_first_answer_was_compared_with_what_an_earlier_leader_recorded() {
+async fn f39_a_member_counts_once_its_first_answer_was_compared_with_what_an_earlier_leader_recorded()
+ {
     let config = crate::config::Config::default();
     let registry = Registry::new(&config, "fedrs-system", Arc::default(), at(0));
     let now = tokio::time::Instant::now();

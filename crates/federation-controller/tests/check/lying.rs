@@ -47,6 +47,19 @@ fn f20_more_replicas_than_were_requested_take_nothing_from_others() {
 }
 
 #[test]
+fn f20_what_a_dead_leader_requested_unrecorded_is_no_excess_if_it_is_desired() {
+    let mut world = settled(true);
+    let recorded = &mut world.previous.clusters[2];
+    recorded.desired_replicas = 3;
+    recorded.internal.requested_replicas = Some(3);
+    let cluster = &world.check().status.clusters[2];
+    assert_eq!((cluster.replicas, cluster.available_replicas), (4, 4));
+    assert_eq!(cluster.reason, Some(ClusterReason::ByWeight));
+    let decided = world.step();
+    assert!(decided.actions.is_empty());
+}
+
+#[test]
 fn f20_more_replicas_than_were_requested_keep_no_cluster_from_growing() {
     for rebalance in [true, false] {
         let mut world = settled(rebalance);

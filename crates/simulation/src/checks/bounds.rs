@@ -132,6 +132,13 @@ pub(super) fn needed(observed: &Observed, name: &str, frs: &ValidFrs) -> u64 {
 
 /// Growth requests at most N, the surge and the capacity probes.
 fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<String> {
+    // Replicas that the member may still run are requested again: that creates none.
+    let mut parts = observed.parts(name);
+    let (_, own) = parts.find(|(other, _)| *other == member)?;
+    let mut running = own.ready.since(observed.oldest_belief(member));
+    if running.any(|running| now <= *running) {
+        return None;
+    }
     let config = observed.config();
     let with_surge = |frs: &ValidFrs| {
         let replicas = u64::from(frs.replicas);

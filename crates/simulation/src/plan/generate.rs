@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, kind::Kind};
 use crate::sim_federation::{HOST, frs};
 
+/// The annotation of a pod with the time in which it starts.
+const START_SECONDS: &str = "sim-cluster.dev/start-seconds";
 /// The seeds of plans are another stream than the seeds of the clusters.
 const STREAM: u64 = 0x706c_616e;
 
@@ -412,6 +414,14 @@ impl Generator {
             let times = self.random.random_range(1..4);
             self.now(Action::DelayChanges { member, times, ms });
         }
+        // What is on its way matters to what is decided meanwhile.
+        for _ in 0..self.random.random_range(0..4) {
+            let kind = *[Kind::Scale, Kind::Placement]
+                .choose(&mut self.random)
+                .unwrap_or(&Kind::Scale);
+            self.edit(kind);
+            self.now_ms += self.random.random_range(0..15_000);
+        }
     }
 
     fn node(&mut self) {
@@ -477,6 +487,11 @@ fn spec_of(name: &str, members: &[MemberPlan], random: &mut StdRng) -> Value {
     let mut set = frs(name, random.random_range(0..=most), &placement);
     if random.random_bool(0.15) {
         set["spec"]["minReadySeconds"] = random.random_range(1..20).into();
+    }
+    // The slower pods start, the more happens meanwhile.
+    if random.random_bool(0.4) {
+        let seconds = random.random_range(5..60).to_string();
+        set["spec"]["template"]["metadata"]["annotations"] = json!({ START_SECONDS: seconds });
     }
     set["spec"].take()
 }

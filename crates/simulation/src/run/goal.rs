@@ -197,7 +197,7 @@ impl Goal {
             }
         }
         if !self.undecided.is_empty() {
-            let available: u64 = sets.values().map(|set| set.available).sum();
+            let available = running(runner, name, &sets);
             let wanted = self.least_wanted(runner, &frs);
             return (available < wanted).then(|| {
                 format!("{name}: {available} of {wanted} replicas are available: {sets:?}")
@@ -245,6 +245,22 @@ impl Goal {
             })
         })
     }
+}
+
+/// The replicas of a set that run: available ones, or also ready ones where no controller counts them.
+fn running(runner: &Runner, name: &str, sets: &BTreeMap<String, LocalSetState>) -> u64 {
+    let uncounted = |member: &str| {
+        let fault = (member.to_owned(), Fault::NoControllerManager);
+        runner.faults.contains(&fault)
+    };
+    runner.recorder.observe(|observed| {
+        let parts = observed.parts(name);
+        let running = parts.map(|(member, part)| match *part.ready.now() {
+            ready if uncounted(member) => ready,
+            _ => sets[member].available,
+        });
+        running.sum()
+    })
 }
 
 /// A set as the host has it.

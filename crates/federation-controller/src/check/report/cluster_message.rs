@@ -73,8 +73,8 @@ impl ClusterMessage {
         } else if member.step.held_until.is_some() {
             self.push(ClusterReason::ExternalWriter, "changed by another writer");
         }
-        if member.evaluation.excess() > 0 {
-            let excess = replicas(member.evaluation.excess());
+        if member.excess() > 0 {
+            let excess = replicas(member.excess());
             let detail =
                 format_args!("reports {excess} more than were requested, which do not count");
             self.push(ClusterReason::ExcessReplicas, detail);

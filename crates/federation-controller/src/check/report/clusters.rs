@@ -43,6 +43,15 @@ fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatu
     let mut status = observed(member.evaluation, template_hash, decision.now);
     let is_decided = decision.plan.is_some();
     if member.is_eligible() && is_decided {
+        // What this check requests is believed, whoever wrote it.
+        let most = member.evaluation.most_believed().max(member.requested());
+        observe_counts(
+            &mut status,
+            member.evaluation,
+            most,
+            template_hash,
+            decision.now,
+        );
         decide(&mut status, member);
     }
     if !member.is_eligible() || is_decided {
@@ -87,35 +96,54 @@ pub(super) fn observed(
             status.internal.lost_since = None;
         }
         Eligibility::Refused { .. } => {
-            observe_counts(&mut status, member, template_hash, now);
+            observe_counts(
+                &mut status,
+                member,
+                member.most_believed(),
+                template_hash,
+                now,
+            );
             status.desired_replicas = 0;
             status.internal.lost_since = None;
         }
         Eligibility::Eligible { .. } => {
-            observe_counts(&mut status, member, template_hash, now);
+            observe_counts(
+                &mut status,
+                member,
+                member.most_believed(),
+                template_hash,
+                now,
+            );
             status.internal.lost_since = None;
         }
         // Nothing is listed yet: the counts are as last known. Nor is it known whether a lost member is back.
         Eligibility::Joining { .. } | Eligibility::Unknown { .. } => {
             if member.member.sync != SyncState::NotSynced {
-                observe_counts(&mut status, member, template_hash, now);
+                observe_counts(
+                    &mut status,
+                    member,
+                    member.most_believed(),
+                    template_hash,
+                    now,
+                );
             }
         }
     }
     status
 }
 
-/// Counts what `member` shows now.
+/// Counts what `member` shows now, and is believed of it: at most as many replicas as `most`.
 fn observe_counts(
     status: &mut ClusterStatus,
     member: &MemberEvaluation<'_>,
+    most: u64,
     template_hash: Option<u32>,
     now: Timestamp,
 ) {
     let replicas = member
         .live_set()
         .map_or(0, |set| u64::from(set.status_replicas));
-    let believed = |count| to_status(member.believed_of(count));
+    let believed = |count: u64| to_status(count.min(most));
     status.replicas = believed(replicas);
     status.ready_replicas = believed(member.ready());
     status.available_replicas = believed(member.available());
