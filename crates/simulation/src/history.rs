@@ -38,6 +38,11 @@ impl<T: Clone + PartialEq> History<T> {
         &self.values[self.values.len() - 1].1
     }
 
+    /// Since when it holds.
+    pub(crate) fn changed(&self) -> Instant {
+        self.values[self.values.len() - 1].0
+    }
+
     /// All values that have held at any time since then.
     pub(crate) fn since(&self, time: Instant) -> impl Iterator<Item = &T> {
         let later = self

@@ -154,16 +154,15 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
         .filter(|(other, part)| {
             let mut taken = part.is_taken.since(observed.oldest_belief(other));
             // What a member without ready nodes runs is replaced, and what another controller has taken is not ours.
-            observed.is_observable(other)
+            observed.is_known_to_be_back(other)
                 && observed.has_ready_nodes(other)
                 && !taken.any(|is_taken| *is_taken)
         })
         .map(|(other, part)| {
-            let lowest = part.requested.since(observed.oldest_belief(other)).min();
             if other == member {
                 now
             } else {
-                lowest.copied().unwrap_or(0)
+                observed.known_request(other, part)
             }
         });
     let requested: u64 = requested.sum();

@@ -13,12 +13,14 @@ mod observed;
 mod ours;
 mod take_back;
 mod violation;
+mod visibility;
 
 use sim_cluster::Change;
 
 pub(crate) use bounds::of_replicas;
-pub(crate) use observed::{Observed, OutageKind, is_written_by_fedrs};
+pub(crate) use observed::{Observed, is_written_by_fedrs};
 pub use violation::{Invariant, Violation};
+pub(crate) use visibility::OutageKind;
 
 /// Checks a change that the controller made to the host.
 pub(crate) fn of_host(observed: &Observed, change: &Change) -> Option<Violation> {

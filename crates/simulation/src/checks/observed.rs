@@ -11,17 +11,11 @@ use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
+use super::visibility::{OutageKind, Visibility, max_age};
 use crate::{crash::DelayedRequest, history::History};
 
-/// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
-/// another one before it.
-const CALLS: u32 = 2;
-/// A watch that was silent for 90 s is reopened for 5 s; if that is silent for 10 s more, all is listed, after a pause.
-const SILENCE: Duration = Duration::from_secs(110);
 /// Nobody notices that a node has stopped before it was silent for this time.
 const NODE_GRACE: Duration = Duration::from_secs(40);
-/// More than the time in which an event arrives and a check is made.
-const REACTION: Duration = Duration::from_secs(5);
 
 /// The state of a FederatedReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +34,8 @@ pub(crate) struct Observed {
     sets: BTreeMap<String, ObservedSet>,
     members: BTreeMap<String, ObservedMember>,
     host: Visibility,
+    /// When a controller last started, or became the leader.
+    led_since: Instant,
 }
 
 /// A FederatedReplicaSet over time.
@@ -52,7 +48,7 @@ struct ObservedSet {
 /// A member over time.
 struct ObservedMember {
     visibility: Visibility,
-    /// Whether each node is ready.
+    /// Whether each node is ready; those that have not changed yet are.
     nodes: BTreeMap<String, bool>,
     /// Nodes without power, whose pods do not run, whatever their status says.
     nodes_without_power: BTreeSet<String>,
@@ -81,6 +77,10 @@ pub(crate) struct LocalSet {
     pub(crate) desired: History<u64>,
     /// What the controller wrote there last: others may have changed it since.
     pub(crate) requested: History<u64>,
+    /// What the status of the FederatedReplicaSet records of that.
+    recorded: u64,
+    /// When others last changed the replicas.
+    edited: Option<Instant>,
     /// Whether it belongs to a controller of the member.
     pub(crate) is_taken: History<bool>,
     /// What the status of the FederatedReplicaSet says is desired.
@@ -109,118 +109,6 @@ impl LocalSet {
     }
 }
 
-/// What an outage of a cluster hides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutageKind {
-    /// Requests get no response, which the next probes detect.
-    Connection,
-    /// Requests get responses, but events are missing, which silence shows: then all is listed.
-    Events,
-    /// Responses are wrong, which nothing shows.
-    Lies,
-}
-
-/// Whether a cluster can be observed, and its last outage.
-#[derive(Default)]
-struct Visibility {
-    /// What makes it unobservable now.
-    reasons: BTreeMap<String, OutageKind>,
-    /// The current outage, or the last one.
-    outage: Option<Outage>,
-    /// When the controller may last have seen its state: at the start of the outage, or when one of several reasons ended.
-    seen: Option<Instant>,
-    /// When its last responses were wrong, if they are no longer.
-    lied_until: Option<Instant>,
-}
-
-#[derive(Clone, Copy)]
-struct Outage {
-    since: Instant,
-    until: Option<Instant>,
-    /// Whether lists show the state all the time.
-    is_listed: bool,
-    /// Whether it lasted until the controller knew of it: afterwards it believes nothing of before (F39).
-    was_noticed: bool,
-}
-
-impl Outage {
-    /// The time since which any state may count as current in it.
-    fn oldest_belief(&self) -> Instant {
-        let noticed_until = self.until.filter(|_| self.was_noticed);
-        noticed_until.unwrap_or(self.since)
-    }
-}
-
-impl Visibility {
-    fn set(&mut self, reason: &str, on: bool, config: &Config, kind: OutageKind) {
-        let settled = max_age(config);
-        let was_visible = self.reasons.is_empty();
-        let is_noticed = self.is_known_to_be_unknown(config);
-        if was_visible || !on {
-            self.seen = Some(Instant::now());
-        }
-        if on {
-            self.reasons.insert(reason.to_owned(), kind);
-        } else if self.reasons.remove(reason) == Some(OutageKind::Lies) {
-            self.lied_until = Some(Instant::now());
-        }
-        let now = Instant::now();
-        match (was_visible, self.reasons.is_empty()) {
-            (true, false) => {
-                // An outage soon after another one continues it.
-                let is_recent =
-                    |outage: &Outage| outage.until.is_some_and(|until| until + settled > now);
-                let before = self.outage.filter(is_recent);
-                self.outage = Some(Outage {
-                    since: before.map_or(now, |before| before.oldest_belief()),
-                    until: None,
-                    is_listed: before.is_none_or(|before| before.is_listed),
-                    was_noticed: false,
-                });
-            }
-            (false, true) => {
-                if let Some(outage) = &mut self.outage {
-                    outage.until = Some(now);
-                    outage.was_noticed = is_noticed;
-                }
-            }
-            _ => {}
-        }
-        if let Some(outage) = &mut self.outage {
-            outage.is_listed &= !on || kind == OutageKind::Events;
-        }
-    }
-
-    /// Whether the last outage has ended after `time`, and the controller knew of it.
-    fn was_noticed_after(&self, time: Instant) -> bool {
-        let outage = self.outage.filter(|outage| outage.was_noticed);
-        outage.is_some_and(|outage| outage.until.is_some_and(|until| until > time))
-    }
-
-    /// When the last outage began, if it is not over, or was not before `time`.
-    fn outage_since(&self, time: Instant) -> Option<Instant> {
-        let is_recent = |outage: &Outage| outage.until.is_none_or(|until| until > time);
-        Some(self.outage.filter(is_recent)?.since)
-    }
-
-    /// Whether the controller must know by now that the state of the cluster is unknown.
-    fn is_known_to_be_unknown(&self, config: &Config) -> bool {
-        let has = |kind| self.reasons.values().any(|reason| *reason == kind);
-        if !has(OutageKind::Connection) || has(OutageKind::Lies) {
-            return false;
-        }
-        let probe = &config.probe;
-        let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
-        let known_after = noticed_after + config.call_timeout + REACTION;
-        (self.seen).is_some_and(|seen| seen.elapsed() > known_after)
-    }
-}
-
-/// How old the state of a cluster that can be observed may be when a write arrives.
-fn max_age(config: &Config) -> Duration {
-    config.call_timeout * CALLS + REACTION
-}
-
 impl Observed {
     /// Observes these sets in these members, which are empty.
     pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
@@ -228,6 +116,8 @@ impl Observed {
             uid: String::new(),
             desired: History::starting(0),
             requested: History::starting(0),
+            recorded: 0,
+            edited: None,
             is_taken: History::starting(false),
             planned: History::starting(0),
             ready: History::starting(0),
@@ -235,7 +125,7 @@ impl Observed {
             in_flight: Vec::new(),
         };
         let member = || ObservedMember {
-            visibility: Visibility::default(),
+            visibility: Visibility::new(),
             nodes: BTreeMap::new(),
             nodes_without_power: BTreeSet::new(),
             power_lost_at: None,
@@ -254,7 +144,8 @@ impl Observed {
                 .iter()
                 .map(|&name| (name.to_owned(), member()))
                 .collect(),
-            host: Visibility::default(),
+            host: Visibility::new(),
+            led_since: Instant::now(),
         }
     }
 
@@ -309,10 +200,11 @@ impl Observed {
     /// Records that a controller starts: it lists all clusters.
     pub(crate) fn controller_starts(&mut self) {
         self.forget_in_flight();
+        self.led_since = Instant::now();
         let members = self.members.values_mut();
         let members = members.map(|member| &mut member.visibility);
         for visibility in members.chain([&mut self.host]) {
-            visibility.seen = Some(Instant::now());
+            visibility.controller_starts();
         }
     }
 
@@ -355,6 +247,7 @@ impl Observed {
             let local = member.and_then(|member| member.local.get_mut(&change.name));
             if let (Some(local), Some(planned)) = (local, cluster["desiredReplicas"].as_u64()) {
                 local.planned.put(planned);
+                local.recorded = recorded(&cluster["internal"]).unwrap_or(0);
             }
         }
         if change.new.is_none() {
@@ -394,6 +287,8 @@ impl Observed {
                 local.desired.put(now);
                 if is_scaled && change.new.as_deref().is_none_or(is_written_by_fedrs) {
                     local.requested.put(now);
+                } else if is_scaled {
+                    local.edited = Some(Instant::now());
                 }
                 local
                     .is_taken
@@ -425,7 +320,7 @@ impl Observed {
 
     /// The specs of a set that the controller may act on, or its absence.
     pub(crate) fn states(&self, set: &str) -> impl Iterator<Item = &FrsState> {
-        let since = self.oldest(&self.host);
+        let since = self.host.oldest_belief(&self.config);
         self.sets
             .get(set)
             .into_iter()
@@ -438,6 +333,25 @@ impl Observed {
             FrsState::Spec(Some(frs)) => Some(&**frs),
             _ => None,
         })
+    }
+
+    /// The replicas that the controller has to count as requested of a member.
+    pub(crate) fn known_request(&self, member: &str, local: &LocalSet) -> u64 {
+        let oldest = self.oldest_belief(member);
+        // Others may have reduced it since.
+        let requested = *local.requested.now().min(local.desired.now());
+        if local.edited.is_some_and(|edited| edited >= oldest) {
+            // It may have read what others wrote.
+            let read = local.desired.since(oldest).min();
+            return read.copied().unwrap_or(0).min(requested);
+        }
+        // A leader that could not read the host, or before, did not record it.
+        let read = self.host.visible_since().unwrap_or_else(Instant::now);
+        if local.requested.changed() > read.max(self.led_since) {
+            requested
+        } else {
+            requested.min(local.recorded.max(*local.planned.now()))
+        }
     }
 
     /// The names of the members, and their parts of a set.
@@ -478,28 +392,13 @@ impl Observed {
     /// The time since which any state of a member may still count as current.
     pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
         let member = &self.members[member];
-        let oldest = self.oldest(&member.visibility);
+        let oldest = member.visibility.oldest_belief(&self.config);
         let is_unnoticed = |lost: &Instant| {
             lost.elapsed() < NODE_GRACE + self.max_age()
                 && !member.visibility.was_noticed_after(*lost)
         };
         let lost = member.power_lost_at.filter(is_unnoticed);
         lost.map_or(oldest, |lost| oldest.min(lost - self.max_age()))
-    }
-
-    fn oldest(&self, visibility: &Visibility) -> Instant {
-        let recent = Instant::now() - self.max_age();
-        match visibility.outage {
-            Some(outage) if outage.was_noticed && outage.until.is_some() => {
-                outage.oldest_belief().max(recent)
-            }
-            Some(outage) if outage.until.is_none_or(|until| until > recent) => {
-                let listed = outage.is_listed.then(|| recent - SILENCE);
-                let since = listed.map_or(outage.since, |listed| listed.max(outage.since));
-                since.min(recent) - self.max_age()
-            }
-            _ => recent,
-        }
     }
 
     /// Whether the controller must know by now that the state of a member is unknown.
@@ -511,15 +410,19 @@ impl Observed {
     /// Whether the controller may rely on wrong responses of the member.
     pub(crate) fn may_lie(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
-        (visibility.reasons.values()).any(|reason| *reason == OutageKind::Lies)
-            || visibility
-                .lied_until
-                .is_some_and(|until| until.elapsed() < self.max_age())
+        visibility.may_lie(&self.config)
+    }
+
+    /// Whether the controller must have seen by now that the member has returned, with its nodes.
+    pub(crate) fn is_known_to_be_back(&self, member: &str) -> bool {
+        let since = Instant::now() - NODE_GRACE - self.max_age();
+        self.is_observable(member) && self.outage_since(member, since).is_none()
     }
 
     /// Whether replicas can run in the member.
     pub(crate) fn has_ready_nodes(&self, member: &str) -> bool {
-        self.members[member].nodes.values().any(|ready| *ready)
+        let nodes = &self.members[member].nodes;
+        nodes.is_empty() || nodes.values().any(|ready| *ready)
     }
 
     /// Whether the controller can have seen a recent state of the member.
@@ -569,7 +472,7 @@ impl ObservedMember {
             });
             let (mut pods, mut ready) = (0, 0);
             for pod in placed {
-                pods += u64::from(self.nodes.get(&pod.node) == Some(&true));
+                pods += u64::from(self.nodes.get(&pod.node) != Some(&false));
                 ready += u64::from(pod.is_ready);
             }
             changed |= ready != *local.ready.now();
@@ -578,6 +481,12 @@ impl ObservedMember {
         }
         changed
     }
+}
+
+/// The replicas requested of a member, as the controller's state in a status records them.
+fn recorded(internal: &Value) -> Option<u64> {
+    let state: Value = serde_json::from_str(internal.as_str()?).ok()?;
+    state["requestedReplicas"].as_u64()
 }
 
 /// `spec.replicas` of a local set.

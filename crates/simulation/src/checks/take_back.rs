@@ -3,6 +3,7 @@
 use tokio::time::{Duration, Instant};
 
 use super::bounds::{ScaleDown, needed};
+use crate::history::History;
 
 /// What users, members and the host did before this time is no reason for a scale-down any more.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -28,8 +29,9 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         || observed.may_lie(member);
     // It may have got replicas of this one just before.
     let planned = *unknown.planned.now();
-    let grew = unknown.planned.since(since).any(|count| *count > planned)
-        || !unknown.requested.since(since).is_sorted_by(|a, b| a >= b)
+    let falls = |counts: &History<u64>| counts.since(since).is_sorted_by(|a, b| a >= b);
+    let grew = !falls(&unknown.planned)
+        || !falls(&unknown.requested)
         || *unknown.requested.now() < planned;
     if reason || grew {
         return None;

@@ -334,6 +334,20 @@ impl Runner {
     }
 
     /// A fault of requests.
+    /// Records how much longer responses of a cluster take. Probes of one that is too slow fail.
+    fn put_slow(&mut self, cluster: &str, latency: Duration) {
+        let key = format!("{cluster}: slow");
+        if latency.is_zero() {
+            self.others.remove(&key);
+        } else {
+            self.others.insert(key);
+        }
+        self.recorder.observe(|observed| {
+            let fails = latency >= observed.config().probe.timeout;
+            observed.set_unobservable(cluster, ("slow", OutageKind::Connection), fails);
+        });
+    }
+
     fn fault(&mut self, action: &Action) {
         match action {
             Action::Slow { cluster, ms } => {
@@ -342,12 +356,7 @@ impl Runner {
                     .cluster(cluster)
                     .faults()
                     .set_latency(latency);
-                let key = format!("{cluster}: slow");
-                if latency.is_zero() {
-                    self.others.remove(&key);
-                } else {
-                    self.others.insert(key);
-                }
+                self.put_slow(cluster, latency);
             }
             Action::Reject {
                 cluster,
@@ -394,7 +403,7 @@ impl Runner {
                 self.switch(&cluster, fault, false);
             }
             self.federation.cluster(cluster).faults().heal();
-            self.others.remove(&format!("{cluster}: slow"));
+            self.put_slow(cluster, Duration::ZERO);
         }
         for member in core {
             self.recorder.delay_changes(member, 0, Duration::ZERO);

@@ -1,0 +1,174 @@
+//! Whether a cluster can be observed, and how old what is believed of it may be.
+
+use std::collections::BTreeMap;
+
+use federation_controller::config::Config;
+use tokio::time::{Duration, Instant};
+
+/// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
+/// another one before it.
+const CALLS: u32 = 2;
+/// A watch that was silent for 90 s is reopened for 5 s; if that is silent for 10 s more, all is listed, after a pause.
+const SILENCE: Duration = Duration::from_secs(110);
+/// More than the time in which an event arrives and a check is made.
+const REACTION: Duration = Duration::from_secs(5);
+
+/// What an outage of a cluster hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutageKind {
+    /// Requests get no response, which the next probes detect.
+    Connection,
+    /// Requests get responses, but events are missing, which silence shows: then all is listed.
+    Events,
+    /// Responses are wrong, which nothing shows.
+    Lies,
+}
+
+/// Whether a cluster can be observed, and its last outage.
+pub(super) struct Visibility {
+    started: Instant,
+    /// What makes it unobservable now.
+    reasons: BTreeMap<String, OutageKind>,
+    /// The current outage, or the last one.
+    outage: Option<Outage>,
+    /// When the controller may last have seen its state: at the start of the outage, or when one of several reasons ended.
+    seen: Option<Instant>,
+    /// When its last responses were wrong, if they are no longer.
+    lied_until: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Outage {
+    since: Instant,
+    until: Option<Instant>,
+    /// Whether lists show the state all the time.
+    is_listed: bool,
+    /// Whether it lasted until the controller knew of it: afterwards it believes nothing of before (F39).
+    was_noticed: bool,
+}
+
+impl Outage {
+    /// The time since which any state may count as current in it.
+    fn oldest_belief(&self) -> Instant {
+        let noticed_until = self.until.filter(|_| self.was_noticed);
+        noticed_until.unwrap_or(self.since)
+    }
+}
+
+impl Visibility {
+    /// Of a cluster that can be observed.
+    pub(super) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            reasons: BTreeMap::new(),
+            outage: None,
+            seen: None,
+            lied_until: None,
+        }
+    }
+
+    /// Records that something makes the cluster unobservable, or no longer does.
+    pub(super) fn set(&mut self, reason: &str, on: bool, config: &Config, kind: OutageKind) {
+        let settled = max_age(config);
+        let was_visible = self.reasons.is_empty();
+        let is_noticed = self.is_known_to_be_unknown(config);
+        if was_visible || !on {
+            self.seen = Some(Instant::now());
+        }
+        if on {
+            self.reasons.insert(reason.to_owned(), kind);
+        } else if self.reasons.remove(reason) == Some(OutageKind::Lies) {
+            self.lied_until = Some(Instant::now());
+        }
+        let now = Instant::now();
+        match (was_visible, self.reasons.is_empty()) {
+            (true, false) => {
+                // An outage soon after another one continues it.
+                let is_recent =
+                    |outage: &Outage| outage.until.is_some_and(|until| until + settled > now);
+                let before = self.outage.filter(is_recent);
+                self.outage = Some(Outage {
+                    since: before.map_or(now, |before| before.oldest_belief()),
+                    until: None,
+                    is_listed: before.is_none_or(|before| before.is_listed),
+                    was_noticed: false,
+                });
+            }
+            (false, true) => {
+                if let Some(outage) = &mut self.outage {
+                    outage.until = Some(now);
+                    outage.was_noticed = is_noticed;
+                }
+            }
+            _ => {}
+        }
+        if let Some(outage) = &mut self.outage {
+            outage.is_listed &= !on || kind == OutageKind::Events;
+        }
+    }
+
+    /// Records that a controller starts: it lists the cluster.
+    pub(super) fn controller_starts(&mut self) {
+        self.seen = Some(Instant::now());
+    }
+
+    /// Since when the cluster can be observed, if it can.
+    pub(super) fn visible_since(&self) -> Option<Instant> {
+        self.outage
+            .map_or_else(|| Some(self.started), |outage| outage.until)
+    }
+
+    /// Whether the controller may rely on wrong responses of the cluster.
+    pub(super) fn may_lie(&self, config: &Config) -> bool {
+        let lies = (self.reasons.values()).any(|reason| *reason == OutageKind::Lies);
+        let lied = self
+            .lied_until
+            .is_some_and(|until| until.elapsed() < max_age(config));
+        lies || lied
+    }
+
+    /// The time since which any state of the cluster may still count as current.
+    pub(super) fn oldest_belief(&self, config: &Config) -> Instant {
+        let recent = Instant::now() - max_age(config);
+        match self.outage {
+            Some(outage) if outage.was_noticed && outage.until.is_some() => {
+                outage.oldest_belief().max(recent)
+            }
+            Some(outage) if outage.until.is_none_or(|until| until > recent) => {
+                let listed = outage.is_listed.then(|| recent - SILENCE);
+                let since = listed.map_or(outage.since, |listed| listed.max(outage.since));
+                since.min(recent) - max_age(config)
+            }
+            _ => recent,
+        }
+    }
+
+    /// Whether the last outage has ended after `time`, and the controller knew of it.
+    pub(super) fn was_noticed_after(&self, time: Instant) -> bool {
+        let outage = self.outage.filter(|outage| outage.was_noticed);
+        outage.is_some_and(|outage| outage.until.is_some_and(|until| until > time))
+    }
+
+    /// When the last outage began, if it is not over, or was not before `time`.
+    pub(super) fn outage_since(&self, time: Instant) -> Option<Instant> {
+        let is_recent = |outage: &Outage| outage.until.is_none_or(|until| until > time);
+        Some(self.outage.filter(is_recent)?.since)
+    }
+
+    /// Whether the controller must know by now that the state of the cluster is unknown.
+    pub(super) fn is_known_to_be_unknown(&self, config: &Config) -> bool {
+        let has = |kind| self.reasons.values().any(|reason| *reason == kind);
+        if !has(OutageKind::Connection) || has(OutageKind::Lies) {
+            return false;
+        }
+        let probe = &config.probe;
+        let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
+        let known_after = noticed_after + config.call_timeout + REACTION;
+        (self.seen).is_some_and(|seen| seen.elapsed() > known_after)
+    }
+}
+
+/// How old the state of a cluster that can be observed may be when a write arrives.
+pub(super) fn max_age(config: &Config) -> Duration {
+    config.call_timeout * CALLS + REACTION
+}
