@@ -126,7 +126,8 @@ fn listed(names: &[String], of_controller: &str) -> anyhow::Result<Vec<String>> 
             names.len()
         );
     }
-    let is_system = |name: &&String| name.starts_with("kube-") || *name == of_controller;
+    let is_system =
+        |name: &&String| name.starts_with(names::KUBERNETES_NAMESPACES) || *name == of_controller;
     if let Some(name) = names.iter().find(is_system) {
         bail!("--namespaces: {name} is a system namespace, in which fedrs changes nothing");
     }

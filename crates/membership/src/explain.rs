@@ -9,7 +9,8 @@ use federated_scheduler::{Cluster, Preference, Request, plan};
 use federation_controller::preferences::Preferences;
 use fedrs_api::{
     ClusterInternalState, ClusterStatus, FederatedReplicaSet, FederatedReplicaSetStatus,
-    MemberCluster, MemberConditionType, NamespaceScope, ValidFrs, conditions, pluralize, selector,
+    MemberCluster, MemberConditionType, NamespaceScope, ValidFrs, conditions, names, pluralize,
+    selector,
 };
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::Time};
 use kube::{Api, ResourceExt};
@@ -179,6 +180,9 @@ fn excluded(
     namespace: &str,
     labels: Option<&BTreeMap<String, String>>,
 ) -> Option<String> {
+    if namespace.starts_with(names::KUBERNETES_NAMESPACES) || namespace == names::SYSTEM_NAMESPACE {
+        return Some("the namespace is a system namespace: nothing is changed in it".to_owned());
+    }
     let takes = |scope: &NamespaceScope| match (&scope.names, &scope.selector, labels) {
         (Some(names), _, _) => names.iter().any(|name| name == namespace),
         (None, Some(selector), Some(labels)) => selector::matches(selector, labels),
@@ -303,6 +307,19 @@ mod tests {
                 "Healthy",
             ),
         ];
+        let mut of_system = set.clone();
+        of_system.metadata.namespace = Some("kube-system".to_owned());
+        let explanation = Explanation::of(of_system, &members[7..8], None);
+        let other = explanation
+            .status
+            .clusters
+            .iter()
+            .find(|cluster| cluster.name == "other");
+        let message = other.map(|other| &*other.message);
+        assert_eq!(
+            message,
+            Some("the namespace is a system namespace: nothing is changed in it")
+        );
         let explanation = Explanation::of(set, &members, Some(&BTreeMap::new()));
         let clusters = explanation.status.clusters.iter();
         let shown: Vec<_> = clusters

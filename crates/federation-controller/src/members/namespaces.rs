@@ -1,11 +1,8 @@
 //! Which namespaces a member takes.
 
-use fedrs_api::NamespaceScope;
+use fedrs_api::{NamespaceScope, names};
 
 use crate::{check::NamespaceState, host_namespaces::HostNamespaces};
-
-/// The prefix of Kubernetes' own namespaces.
-const KUBERNETES: &str = "kube-";
 
 /// Whether a member with this scope takes `namespace`. Nothing is ever written in Kubernetes' own namespaces, nor in those
 /// `of_controller`, where its accounts are.
@@ -15,7 +12,9 @@ pub(crate) fn namespace_state(
     of_controller: [Option<&str>; 2],
     host: &HostNamespaces,
 ) -> NamespaceState {
-    if namespace.starts_with(KUBERNETES) || of_controller.contains(&Some(namespace)) {
+    if namespace.starts_with(names::KUBERNETES_NAMESPACES)
+        || of_controller.contains(&Some(namespace))
+    {
         return NamespaceState::System;
     }
     let Some(scope) = scope else {
