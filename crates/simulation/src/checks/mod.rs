@@ -11,6 +11,7 @@ mod bounds;
 mod capacity;
 mod observed;
 mod ours;
+mod scale_down;
 mod take_back;
 mod violation;
 mod visibility;

@@ -2,7 +2,10 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::bounds::{ScaleDown, needed};
+use super::{
+    observed::LocalSet,
+    scale_down::{ScaleDown, needed},
+};
 use crate::history::History;
 
 /// What users, members and the host did before this time is no reason for a scale-down any more.
@@ -23,17 +26,12 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         .filter(|(other, _)| *other != member && !observed.is_observable(other));
     let (other, unknown) = unseen.next()?;
     let since = observed.outage_since(other, Instant::now() - SETTLED)? - SETTLED;
-    let reason = unseen.next().is_some()
+    if unseen.next().is_some()
         || !observed.is_unedited(name, other, since)
         || observed.outage_since(member, since).is_some()
-        || observed.may_lie(member);
-    // It may have got replicas of this one just before.
-    let planned = *unknown.planned.now();
-    let falls = |counts: &History<u64>| counts.since(since).is_sorted_by(|a, b| a >= b);
-    let grew = !falls(&unknown.planned)
-        || !falls(&unknown.requested)
-        || *unknown.requested.now() < planned;
-    if reason || grew {
+        || observed.may_lie(member)
+        || may_have_got_replicas(unknown, since)
+    {
         return None;
     }
     let part = |name: &str| observed.parts(scale_down.name).find(|part| part.0 == name);
@@ -54,8 +52,16 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         .specs(name)
         .map(|frs| needed(observed, name, frs))
         .min()?;
-    let least = needed.saturating_sub(planned).min(was);
+    let least = needed.saturating_sub(*unknown.planned.now()).min(was);
     (left < least).then(|| {
         format!("{name} in {member} scaled from {before} to {now} while the state of {other} is not known: {was} replicas were requested elsewhere, {left} are left, {least} are needed")
     })
+}
+
+/// Whether replicas may have been moved to a local set since then.
+fn may_have_got_replicas(local: &LocalSet, since: Instant) -> bool {
+    let falls = |counts: &History<u64>| counts.since(since).is_sorted_by(|a, b| a >= b);
+    !falls(&local.planned)
+        || !falls(&local.requested)
+        || local.requested.now() < local.planned.now()
 }

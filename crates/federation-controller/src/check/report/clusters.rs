@@ -45,13 +45,7 @@ fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatu
     if member.is_eligible() && is_decided {
         // What this check requests is believed, whoever wrote it.
         let most = member.evaluation.most_believed().max(member.requested());
-        observe_counts(
-            &mut status,
-            member.evaluation,
-            most,
-            template_hash,
-            decision.now,
-        );
+        count_pods(&mut status, member.evaluation, most, template_hash);
         decide(&mut status, member);
     }
     if !member.is_eligible() || is_decided {
@@ -96,49 +90,43 @@ pub(super) fn observed(
             status.internal.lost_since = None;
         }
         Eligibility::Refused { .. } => {
-            observe_counts(
-                &mut status,
-                member,
-                member.most_believed(),
-                template_hash,
-                now,
-            );
+            observe_counts(&mut status, member, template_hash, now);
             status.desired_replicas = 0;
             status.internal.lost_since = None;
         }
         Eligibility::Eligible { .. } => {
-            observe_counts(
-                &mut status,
-                member,
-                member.most_believed(),
-                template_hash,
-                now,
-            );
+            observe_counts(&mut status, member, template_hash, now);
             status.internal.lost_since = None;
         }
         // Nothing is listed yet: the counts are as last known. Nor is it known whether a lost member is back.
         Eligibility::Joining { .. } | Eligibility::Unknown { .. } => {
             if member.member.sync != SyncState::NotSynced {
-                observe_counts(
-                    &mut status,
-                    member,
-                    member.most_believed(),
-                    template_hash,
-                    now,
-                );
+                observe_counts(&mut status, member, template_hash, now);
             }
         }
     }
     status
 }
 
-/// Counts what `member` shows now, and is believed of it: at most as many replicas as `most`.
+/// Counts what `member` shows now.
 fn observe_counts(
+    status: &mut ClusterStatus,
+    member: &MemberEvaluation<'_>,
+    template_hash: Option<u32>,
+    now: Timestamp,
+) {
+    count_pods(status, member, member.most_believed(), template_hash);
+    status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
+    status.internal.unready_since = member.unready_since(now).map(Time);
+    status.internal.behind_since = member.scheduling.behind_since.map(Time);
+}
+
+/// Counts the pods of `member`, of which at most as many as `most` are believed.
+fn count_pods(
     status: &mut ClusterStatus,
     member: &MemberEvaluation<'_>,
     most: u64,
     template_hash: Option<u32>,
-    now: Timestamp,
 ) {
     let replicas = member
         .live_set()
@@ -152,9 +140,6 @@ fn observe_counts(
     }
     // The watch of pods may be ahead of the status of the local ReplicaSet.
     status.updated_replicas = status.updated_replicas.min(status.replicas);
-    status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
-    status.internal.unready_since = member.unready_since(now).map(Time);
-    status.internal.behind_since = member.scheduling.behind_since.map(Time);
 }
 
 /// Adds what the check decided about an eligible member.

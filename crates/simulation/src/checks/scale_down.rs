@@ -1,0 +1,67 @@
+//! What a write that reduces the replicas of a local set leaves.
+
+use fedrs_api::ValidFrs;
+
+use super::observed::Observed;
+
+/// A write that reduces the replicas of a local set.
+pub(super) struct ScaleDown<'a> {
+    pub(super) observed: &'a Observed,
+    pub(super) name: &'a str,
+    pub(super) member: &'a str,
+    pub(super) before: u64,
+    pub(super) now: u64,
+}
+
+impl ScaleDown<'_> {
+    /// F20: at least N replicas remain, or as many as there were. If `strict`, replicas in members whose state the controller
+    /// knows to be unknown do not count.
+    pub(super) fn dip(&self, strict: bool) -> Option<String> {
+        let Self {
+            observed,
+            name,
+            member,
+            before,
+            now,
+        } = *self;
+        let needed = observed
+            .specs(name)
+            .map(|frs| needed(observed, name, frs))
+            .min()?;
+        let mut of_member = None;
+        let mut in_others = 0;
+        for (other, part) in observed.parts(name) {
+            let believed = part.ready.since(observed.oldest_belief(other)).copied();
+            if other == member {
+                of_member = Some(believed.collect::<Vec<_>>());
+            } else if !(strict && observed.is_known_to_be_unknown(other)) {
+                in_others += believed.max().unwrap_or(0).min(part.fewest_requested());
+            }
+        }
+        // The write is allowed if it is right by one of the possible states.
+        let dips = of_member?.into_iter().map(|ready| {
+            let (was, left) = (in_others + ready.min(before), in_others + ready.min(now));
+            (left < needed.min(was)).then(|| {
+                format!("{name} in {member} scaled from {before} to {now}: {was} replicas were ready, {left} are left, {needed} are needed")
+            })
+        });
+        dips.collect::<Option<Vec<_>>>()?.pop()
+    }
+}
+
+/// N, or fewer if the placement allows fewer.
+pub(super) fn needed(observed: &Observed, name: &str, frs: &ValidFrs) -> u64 {
+    let wanted = u64::from(frs.replicas);
+    let allowed = observed.parts(name).map(|(member, _)| {
+        let Some(preference) = frs.placement.for_cluster(member) else {
+            return 0;
+        };
+        let max = preference.max_replicas.map_or(wanted, i64::unsigned_abs);
+        if preference.weight == 0 {
+            max.min(preference.min_replicas.unsigned_abs())
+        } else {
+            max
+        }
+    });
+    wanted.min(allowed.sum())
+}
