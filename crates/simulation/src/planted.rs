@@ -37,16 +37,20 @@ const BUGS: [Planted; PlantedBug::ALL.len()] = {
     use PlantedBug as B;
     const DIP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown];
     [
-        of(B::UnknownMembersBySpec, 1, DIP),
-        of(B::ReturnedPodsBelieved, 15, DIP),
-        of(B::CapacityFromLeavingPods, 1, &[I::KnownCapacity]),
-        of(B::TemplateBlocksScaling, 17, &[I::Reached]),
-        of(B::OwnerIgnoredByDeletion, 33, &[I::OnlyOurs, I::NoDeletion]),
+        of(B::UnknownMembersBySpec, 165, DIP),
+        of(B::ReturnedPodsBelieved, 14, DIP),
+        of(B::CapacityFromLeavingPods, 3, &[I::KnownCapacity]),
+        of(B::TemplateBlocksScaling, 240, &[I::Reached]),
+        of(
+            B::OwnerIgnoredByDeletion,
+            100,
+            &[I::OnlyOurs, I::NoDeletion],
+        ),
         of(B::LostScaleDownForgotten, 73, DIP),
         of(B::RequestedIsAvailable, 1, DIP),
-        of(B::SurgeOfEachCluster, 1, &[I::NoSurplus]),
+        of(B::SurgeOfEachCluster, 72, &[I::NoSurplus]),
         of(B::DeletionLostInRelist, 109, &[I::Reached, I::Settled]),
-        of(B::StatusNotCompared, 1, &[I::Settled]),
+        of(B::StatusNotCompared, 144, &[I::Settled]),
     ]
 };
 
