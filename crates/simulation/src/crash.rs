@@ -47,7 +47,7 @@ pub trait WriteObserver: Send + Sync {
     /// After which time the next change of a ReplicaSet takes effect, whether or not the controller still waits for the response;
     /// none for a usual one.
     fn delay(&self, cluster: &str) -> Option<Duration>;
-    /// Such a change is on its way, and takes effect in `delay`; or it no longer is.
+    /// A change that takes effect late is on its way, or has arrived.
     fn in_flight(&self, cluster: &str, request: &DelayedRequest);
     /// The controller knows the result: the code of the response, or none if there was no response.
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>);

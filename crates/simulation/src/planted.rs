@@ -102,7 +102,8 @@ impl Planted {
             let plan = |number: usize| generate((1 + first + number) as u64, config);
             let batch = run_batch(seeds - first, jobs, false, plan, |_| {});
             let failed = batch.failures.into_iter();
-            let mut found = failed.filter_map(|failure| self.find(failure.plan));
+            let mut found =
+                failed.filter_map(|failure| self.confirm(failure.plan, failure.outcome));
             if let Some(found) = found.next() {
                 return Some(found);
             }
@@ -111,10 +112,15 @@ impl Planted {
         None
     }
 
-    /// Runs `plan` with the bug. What is violated without it as well, or by other invariants, shows nothing.
+    /// Runs `plan` with the bug.
     fn find(&self, plan: Plan) -> Option<(Plan, Outcome)> {
         plant(Some(self.bug));
         let outcome = run(&plan);
+        self.confirm(plan, outcome)
+    }
+
+    /// Whether `outcome` of `plan` shows the bug: what is violated without it as well, or by other invariants, does not.
+    fn confirm(&self, plan: Plan, outcome: Outcome) -> Option<(Plan, Outcome)> {
         let Violation { invariant, text } = outcome.violation.as_ref()?;
         plant(None);
         let is_found = self.violates.contains(invariant) && run(&plan).violation.is_none();

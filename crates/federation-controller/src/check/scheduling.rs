@@ -96,8 +96,8 @@ impl<'a> Scheduling<'a> {
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
             // Of a watch that is silent nothing is known: only what follows shows that nothing came before.
-            let seen_until = view.current_at.map(|seen| seen.min(now));
-            if due.is_some_and(|due| Some(due) <= seen_until) {
+            let is_seen = |due| view.current_at.is_some_and(|seen| due <= seen);
+            if due.is_some_and(|due| due <= now && is_seen(due)) {
                 // The status may be of before the pods left the set.
                 let existing = if view.has_unlabeled_pods() {
                     set.status_replicas.max(view.pods.active)

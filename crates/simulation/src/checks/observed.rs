@@ -34,8 +34,8 @@ pub(crate) struct Observed {
     sets: BTreeMap<String, ObservedSet>,
     members: BTreeMap<String, ObservedMember>,
     host: Visibility,
-    /// When a controller last started, or became the leader.
-    led_since: Instant,
+    /// When a controller last started.
+    started: Instant,
 }
 
 /// A FederatedReplicaSet over time.
@@ -125,7 +125,7 @@ impl Observed {
             in_flight: Vec::new(),
         };
         let member = || ObservedMember {
-            visibility: Visibility::new(),
+            visibility: Visibility::default(),
             nodes: BTreeMap::new(),
             nodes_without_power: BTreeSet::new(),
             power_lost_at: None,
@@ -144,8 +144,8 @@ impl Observed {
                 .iter()
                 .map(|&name| (name.to_owned(), member()))
                 .collect(),
-            host: Visibility::new(),
-            led_since: Instant::now(),
+            host: Visibility::default(),
+            started: Instant::now(),
         }
     }
 
@@ -200,7 +200,7 @@ impl Observed {
     /// Records that a controller starts: it lists all clusters.
     pub(crate) fn controller_starts(&mut self) {
         self.forget_in_flight();
-        self.led_since = Instant::now();
+        self.started = Instant::now();
         let members = self.members.values_mut();
         let members = members.map(|member| &mut member.visibility);
         for visibility in members.chain([&mut self.host]) {
@@ -227,8 +227,7 @@ impl Observed {
     /// Records a change of the host.
     pub(crate) fn host_changed(&mut self, change: &Change) {
         if change.kind.plural == "memberclusters" {
-            let generation = |object: &Object| object["metadata"]["generation"].as_i64();
-            if change.old.as_ref().map(generation) != change.new.as_ref().map(generation)
+            if is_new_generation(change)
                 && let Some(member) = self.members.get_mut(&change.name)
             {
                 member.edited = Instant::now();
@@ -278,8 +277,7 @@ impl Observed {
             if let Some(local) = member.local.get_mut(&change.name) {
                 let now = desired(change.new.as_ref());
                 local.uid = change.new.as_ref().map(uid_of).unwrap_or_default();
-                let generation = |object: &Object| object["metadata"]["generation"].as_i64();
-                if change.old.as_ref().map(generation) != change.new.as_ref().map(generation) {
+                if is_new_generation(change) {
                     // Their preconditions fail.
                     local.forget_in_flight();
                 }
@@ -346,8 +344,8 @@ impl Observed {
             return read.copied().unwrap_or(0).min(requested);
         }
         // A leader that could not read the host, or before, did not record it.
-        let read = self.host.visible_since().unwrap_or_else(Instant::now);
-        if local.requested.changed() > read.max(self.led_since) {
+        let written = local.requested.changed();
+        if written > self.started && self.host.is_visible_since(written) {
             requested
         } else {
             requested.min(local.recorded.max(*local.planned.now()))
@@ -481,6 +479,12 @@ impl ObservedMember {
         }
         changed
     }
+}
+
+/// Whether a user or a controller has changed more than the status of an object.
+fn is_new_generation(change: &Change) -> bool {
+    let generation = |object: &Object| object["metadata"]["generation"].as_i64();
+    change.old.as_ref().map(generation) != change.new.as_ref().map(generation)
 }
 
 /// The replicas requested of a member, as the controller's state in a status records them.

@@ -24,10 +24,7 @@ impl ScaleDown<'_> {
             before,
             now,
         } = *self;
-        let needed = observed
-            .specs(name)
-            .map(|frs| needed(observed, name, frs))
-            .min()?;
+        let needed = self.needed()?;
         let mut of_member = None;
         let mut in_others = 0;
         for (other, part) in observed.parts(name) {
@@ -46,6 +43,12 @@ impl ScaleDown<'_> {
             })
         });
         dips.collect::<Option<Vec<_>>>()?.pop()
+    }
+
+    /// The fewest replicas that a spec of the set needs; none if there is no valid one.
+    pub(super) fn needed(&self) -> Option<u64> {
+        let specs = self.observed.specs(self.name);
+        specs.map(|frs| needed(self.observed, self.name, frs)).min()
     }
 }
 

@@ -2,10 +2,7 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::{
-    observed::LocalSet,
-    scale_down::{ScaleDown, needed},
-};
+use super::{observed::LocalSet, scale_down::ScaleDown};
 use crate::history::History;
 
 /// What users, members and the host did before this time is no reason for a scale-down any more.
@@ -48,10 +45,7 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         .filter_map(|(part, set)| set.requested.since(observed.oldest_belief(part)).max())
         .sum();
     let (was, left) = (others + before.min(*own.requested.now()), others + now);
-    let needed = observed
-        .specs(name)
-        .map(|frs| needed(observed, name, frs))
-        .min()?;
+    let needed = scale_down.needed()?;
     let least = needed.saturating_sub(*unknown.planned.now()).min(was);
     (left < least).then(|| {
         format!("{name} in {member} scaled from {before} to {now} while the state of {other} is not known: {was} replicas were requested elsewhere, {left} are left, {least} are needed")

@@ -24,9 +24,9 @@ pub(crate) enum OutageKind {
     Lies,
 }
 
-/// Whether a cluster can be observed, and its last outage.
+/// Whether a cluster can be observed, and its last outage. At first it can be.
+#[derive(Default)]
 pub(super) struct Visibility {
-    started: Instant,
     /// What makes it unobservable now.
     reasons: BTreeMap<String, OutageKind>,
     /// The current outage, or the last one.
@@ -48,25 +48,13 @@ struct Outage {
 }
 
 impl Outage {
-    /// The time since which any state may count as current in it.
-    fn oldest_belief(&self) -> Instant {
-        let noticed_until = self.until.filter(|_| self.was_noticed);
-        noticed_until.unwrap_or(self.since)
+    /// When it ended, if the controller knew of it.
+    fn noticed_until(&self) -> Option<Instant> {
+        self.until.filter(|_| self.was_noticed)
     }
 }
 
 impl Visibility {
-    /// Of a cluster that can be observed.
-    pub(super) fn new() -> Self {
-        Self {
-            started: Instant::now(),
-            reasons: BTreeMap::new(),
-            outage: None,
-            seen: None,
-            lied_until: None,
-        }
-    }
-
     /// Records that something makes the cluster unobservable, or no longer does.
     pub(super) fn set(&mut self, reason: &str, on: bool, config: &Config, kind: OutageKind) {
         let settled = max_age(config);
@@ -88,7 +76,8 @@ impl Visibility {
                     |outage: &Outage| outage.until.is_some_and(|until| until + settled > now);
                 let before = self.outage.filter(is_recent);
                 self.outage = Some(Outage {
-                    since: before.map_or(now, |before| before.oldest_belief()),
+                    since: before
+                        .map_or(now, |before| before.noticed_until().unwrap_or(before.since)),
                     until: None,
                     is_listed: before.is_none_or(|before| before.is_listed),
                     was_noticed: false,
@@ -112,10 +101,10 @@ impl Visibility {
         self.seen = Some(Instant::now());
     }
 
-    /// Since when the cluster can be observed, if it can.
-    pub(super) fn visible_since(&self) -> Option<Instant> {
-        self.outage
-            .map_or_else(|| Some(self.started), |outage| outage.until)
+    /// Whether the cluster has been observable from before `time` until now.
+    pub(super) fn is_visible_since(&self, time: Instant) -> bool {
+        let ended = |outage: Outage| outage.until.is_some_and(|until| until < time);
+        self.outage.is_none_or(ended)
     }
 
     /// Whether the controller may rely on wrong responses of the cluster.
@@ -130,10 +119,10 @@ impl Visibility {
     /// The time since which any state of the cluster may still count as current.
     pub(super) fn oldest_belief(&self, config: &Config) -> Instant {
         let recent = Instant::now() - max_age(config);
+        if let Some(until) = self.outage.and_then(|outage| outage.noticed_until()) {
+            return until.max(recent);
+        }
         match self.outage {
-            Some(outage) if outage.was_noticed && outage.until.is_some() => {
-                outage.oldest_belief().max(recent)
-            }
             Some(outage) if outage.until.is_none_or(|until| until > recent) => {
                 let listed = outage.is_listed.then(|| recent - SILENCE);
                 let since = listed.map_or(outage.since, |listed| listed.max(outage.since));
@@ -145,8 +134,8 @@ impl Visibility {
 
     /// Whether the last outage has ended after `time`, and the controller knew of it.
     pub(super) fn was_noticed_after(&self, time: Instant) -> bool {
-        let outage = self.outage.filter(|outage| outage.was_noticed);
-        outage.is_some_and(|outage| outage.until.is_some_and(|until| until > time))
+        let until = self.outage.and_then(|outage| outage.noticed_until());
+        until.is_some_and(|until| until > time)
     }
 
     /// When the last outage began, if it is not over, or was not before `time`.

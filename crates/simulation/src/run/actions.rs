@@ -333,7 +333,6 @@ impl Runner {
         self.count("suspended elections");
     }
 
-    /// A fault of requests.
     /// Records how much longer responses of a cluster take. Probes of one that is too slow fail.
     fn put_slow(&mut self, cluster: &str, latency: Duration) {
         let key = format!("{cluster}: slow");
@@ -348,6 +347,7 @@ impl Runner {
         });
     }
 
+    /// A fault of requests.
     fn fault(&mut self, action: &Action) {
         match action {
             Action::Slow { cluster, ms } => {

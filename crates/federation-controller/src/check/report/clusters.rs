@@ -40,12 +40,13 @@ fn has_replicas(member: &MemberDecision<'_>) -> bool {
 
 fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatus {
     let template_hash = Some(decision.snapshot.template_hash);
-    let mut status = observed(member.evaluation, template_hash, decision.now);
     let is_decided = decision.plan.is_some();
-    if member.is_eligible() && is_decided {
-        // What this check requests is believed, whoever wrote it.
-        let most = member.evaluation.most_believed().max(member.requested());
-        count_pods(&mut status, member.evaluation, most, template_hash);
+    let requests = member.is_eligible() && is_decided;
+    // What this check requests is believed, whoever wrote it.
+    let requested = if requests { member.requested() } else { 0 };
+    let most = member.evaluation.most_believed().max(requested);
+    let mut status = observed(member.evaluation, most, template_hash, decision.now);
+    if requests {
         decide(&mut status, member);
     }
     if !member.is_eligible() || is_decided {
@@ -56,9 +57,11 @@ fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatu
     status
 }
 
-/// The entry as far as it is observed: counts and state. Everything else is as in the previous status.
+/// The entry as far as it is observed: counts, of which at most as many as `most` are believed, and state. Everything else is
+/// as in the previous status.
 pub(super) fn observed(
     member: &MemberEvaluation<'_>,
+    most: u64,
     template_hash: Option<u32>,
     now: Timestamp,
 ) -> ClusterStatus {
@@ -90,18 +93,18 @@ pub(super) fn observed(
             status.internal.lost_since = None;
         }
         Eligibility::Refused { .. } => {
-            observe_counts(&mut status, member, template_hash, now);
+            observe_counts(&mut status, member, most, template_hash, now);
             status.desired_replicas = 0;
             status.internal.lost_since = None;
         }
         Eligibility::Eligible { .. } => {
-            observe_counts(&mut status, member, template_hash, now);
+            observe_counts(&mut status, member, most, template_hash, now);
             status.internal.lost_since = None;
         }
         // Nothing is listed yet: the counts are as last known. Nor is it known whether a lost member is back.
         Eligibility::Joining { .. } | Eligibility::Unknown { .. } => {
             if member.member.sync != SyncState::NotSynced {
-                observe_counts(&mut status, member, template_hash, now);
+                observe_counts(&mut status, member, most, template_hash, now);
             }
         }
     }
@@ -112,10 +115,11 @@ pub(super) fn observed(
 fn observe_counts(
     status: &mut ClusterStatus,
     member: &MemberEvaluation<'_>,
+    most: u64,
     template_hash: Option<u32>,
     now: Timestamp,
 ) {
-    count_pods(status, member, member.most_believed(), template_hash);
+    count_pods(status, member, most, template_hash);
     status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
     status.internal.unready_since = member.unready_since(now).map(Time);
     status.internal.behind_since = member.scheduling.behind_since.map(Time);

@@ -99,7 +99,7 @@ fn entry(member: &MemberEvaluation<'_>, now: Timestamp) -> ClusterStatus {
     let was_eligible = member
         .previous
         .is_some_and(|previous| previous.state == Some(ClusterState::Eligible));
-    let mut entry = observed(member, None, now);
+    let mut entry = observed(member, member.most_believed(), None, now);
     match not_eligible(member) {
         Some((reason, message)) => (entry.reason, entry.message) = (Some(reason), message),
         None if was_eligible => {}
