@@ -49,8 +49,8 @@ async fn f32_without_a_controller_manager_the_replicas_go_elsewhere_and_return()
         .await;
     seconds(50).await;
     assert_eq!(federation.available("web"), 10, "two are missing in c");
-    // The next bookmark shows that no event is missing.
-    seconds(75).await;
+    // A short watch shows that no event is missing.
+    seconds(20).await;
     assert_eq!(federation.available("web"), 12);
     let text = message(&federation, "default", "c").await;
     assert!(

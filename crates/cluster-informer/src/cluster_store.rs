@@ -237,6 +237,13 @@ impl MemberView for ClusterStore {
         self.returned.notify_one();
     }
 
+    fn confirm_workloads(&self, namespace: &str) {
+        if let Some(store) = self.of(namespace) {
+            // Nobody waits during a list, or while it is already being found out.
+            store.confirmation().notify_waiters();
+        }
+    }
+
     fn totals(&self, max_names: usize) -> WorkloadTotals {
         let stores = self.watched();
         let all = stores.iter().map(|store| store.totals(max_names));

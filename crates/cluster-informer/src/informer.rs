@@ -248,7 +248,10 @@ impl Informer {
                 };
                 let workloads = reflector(Watch::Workloads, "/apis/apps/v1");
                 let workloads = workloads
-                    .run::<ReplicaSetObject, _>(self.handler(Watch::Workloads, Arc::clone(&store)));
+                    .confirm_on(Arc::clone(store.confirmation()))
+                    .run::<ReplicaSetObject, _>(
+                    self.handler(Watch::Workloads, Arc::clone(&store)),
+                );
                 let pods = reflector(Watch::Pods, "/api/v1");
                 let pods = pods.run::<PodObject, _>(self.handler(Watch::Pods, store));
                 future::join(workloads, pods)

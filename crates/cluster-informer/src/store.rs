@@ -9,6 +9,7 @@ use fedrs_api::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use reflector::{Error, ErrorKind, ResourceVersion, Uid};
+use tokio::sync::Notify;
 
 use crate::{
     change::{KeyedChange, WorkloadChange},
@@ -38,6 +39,8 @@ pub(crate) struct MemberStore {
     nodes: Arc<RwLock<NodeTable>>,
     clock: Clock,
     stale_after: SignedDuration,
+    /// Wakes the watch of the workloads, to find out whether it works.
+    confirmation: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -146,6 +149,7 @@ impl MemberStore {
             nodes,
             clock,
             stale_after,
+            confirmation: Arc::default(),
         }
     }
 
@@ -183,6 +187,11 @@ impl MemberStore {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Wakes the watch of the workloads, to find out whether it works.
+    pub(crate) fn confirmation(&self) -> &Arc<Notify> {
+        &self.confirmation
     }
 
     // Until the first list of a watch is complete its changes are not reported: every workload is checked when the

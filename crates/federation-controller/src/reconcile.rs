@@ -161,6 +161,11 @@ impl Reconciler {
             events: decided.events,
             moving: decided.moving,
         };
+        for member in &decided.unconfirmed {
+            if let Some(access) = self.members.access(member) {
+                access.store.confirm_workloads(&key.namespace);
+            }
+        }
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let started = Instant::now();

@@ -3,13 +3,16 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future, stream};
 use mutations::{fuzz, mutated};
 use parking_lot::Mutex;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 
 use crate::{
     Error, ErrorKind, EventHandler, ReflectorSettings, Versioned,
@@ -209,7 +212,10 @@ impl Transport for Cutting {
             chunks.push(Ok(Bytes::from(std::mem::replace(&mut bytes, rest))));
         }
         let breaks = self.random.random_bool(0.5);
-        let chunks = stream::iter(chunks);
+        let chunks = stream::iter(chunks).then(async |chunk| {
+            sleep(Duration::from_millis(5)).await;
+            chunk
+        });
         let stream = if !is_cut {
             chunks.chain(stream::pending()).boxed()
         } else if breaks {
@@ -303,8 +309,15 @@ async fn s2_watches_that_end_at_any_byte_and_have_odd_lines_lose_no_event() {
         let settings = ReflectorSettings::default();
         let path = Arc::from("/api/v1/things");
         let list_watch = ListWatch::new(server, known.clone(), settings, seed, path);
-        let relist = Notify::new();
-        let _ended = timeout(Duration::from_mins(5), list_watch.run::<Numbered>(&relist)).await;
+        let (relist, confirm) = (Notify::new(), Notify::new());
+        let ask = async {
+            for _ in 0..20 {
+                sleep(Duration::from_millis(70)).await;
+                confirm.notify_waiters();
+            }
+        };
+        let runs = future::join(list_watch.run::<Numbered>(&relist, &confirm), ask);
+        let _ended = timeout(Duration::from_mins(5), runs).await;
         let mut known = std::mem::take(&mut *known.0.lock());
         known.retain(|name, _| left.contains_key(name) || name.starts_with("thing-"));
         assert_eq!(known, left, "seed {seed}");

@@ -5,7 +5,7 @@
 //!   |    ^ pause, after any failure                  ^ |     ends, or breaks            |
 //!   '----+------ version can't be resumed from ------|-'<-------------------------------'
 //!                                                    | |
-//!       a bookmark, or its end in time: on_caught_up | | silent for longer than bookmarks are apart: on_silence
+//!       a bookmark, or its end in time: on_caught_up | | silent for longer than bookmarks are apart: on_silence; or asked for
 //!                                                    | v
 //!                                                  Confirm, a watch of a few seconds: if it fails, List
 //! ```
@@ -45,7 +45,7 @@ enum State {
     List,
     /// The collection is known as of this version.
     Watch { from: String },
-    /// The same, but a watch from this version was silent: it is not known whether events are missing.
+    /// The same, but it is not known whether events are missing: a watch from this version was silent, or somebody asks.
     Confirm { from: String },
 }
 
@@ -60,6 +60,8 @@ enum WatchEnd {
     Early,
     /// The server sent nothing for [`ReflectorSettings::max_silence`].
     Silent,
+    /// Somebody asks whether it works.
+    Asked,
 }
 
 /// Lists and watches one collection without an end.
@@ -89,8 +91,9 @@ impl<I: Transport, H> ListWatch<I, H> {
         }
     }
 
-    /// Runs without an end. Stops what it is doing and lists whenever `relist` is notified.
-    pub(crate) async fn run<T>(mut self, relist: &Notify)
+    /// Runs without an end. Stops what it is doing and lists whenever `relist` is notified; confirms that an open watch works
+    /// whenever `confirm` wakes it.
+    pub(crate) async fn run<T>(mut self, relist: &Notify, confirm: &Notify)
     where
         T: DeserializeOwned + Versioned + Send,
         H: EventHandler<T>,
@@ -103,13 +106,13 @@ impl<I: Transport, H> ListWatch<I, H> {
                     self.backoff.reset();
                     State::List
                 }
-                next = self.step(state) => next,
+                next = self.step(state, confirm) => next,
             };
         }
     }
 
     /// One list, or one watch from its request to its end, and the pause after it.
-    async fn step<T>(&mut self, state: State) -> State
+    async fn step<T>(&mut self, state: State, confirm: &Notify) -> State
     where
         T: DeserializeOwned + Versioned + Send,
         H: EventHandler<T>,
@@ -122,7 +125,7 @@ impl<I: Transport, H> ListWatch<I, H> {
                     State::List
                 }
             },
-            State::Watch { mut from } => match self.watch(&mut from).await {
+            State::Watch { mut from } => match self.watch(&mut from, confirm).await {
                 Ok(WatchEnd::InTime) => State::Watch { from },
                 Ok(WatchEnd::Early) => {
                     self.handler.on_short_watch();
@@ -138,6 +141,7 @@ impl<I: Transport, H> ListWatch<I, H> {
                         State::Confirm { from }
                     }
                 }
+                Ok(WatchEnd::Asked) => State::Confirm { from },
                 Err(kind) => match self.pause_after(Verb::Watch, kind).await {
                     NeedsRelist(true) => State::List,
                     NeedsRelist(false) => State::Watch { from },
@@ -200,7 +204,7 @@ impl<I: Transport, H> ListWatch<I, H> {
         Ok(version)
     }
 
-    async fn watch<T>(&mut self, from: &mut String) -> Result<WatchEnd, ErrorKind>
+    async fn watch<T>(&mut self, from: &mut String, confirm: &Notify) -> Result<WatchEnd, ErrorKind>
     where
         T: DeserializeOwned + Versioned,
         H: EventHandler<T>,
@@ -211,7 +215,11 @@ impl<I: Transport, H> ListWatch<I, H> {
         self.handler.on_activity();
         let opened = Instant::now();
         let max_silence = self.settings.max_silence;
-        let result = self.read_events(chunks, from, max_silence).await;
+        let result = tokio::select! {
+            biased;
+            result = self.read_events(chunks, from, max_silence) => result,
+            () = confirm.notified() => return Ok(WatchEnd::Asked),
+        };
         let early = opened.elapsed() < self.settings.min_watch_duration;
         if !early {
             self.backoff.reset();
@@ -227,7 +235,7 @@ impl<I: Transport, H> ListWatch<I, H> {
         })
     }
 
-    /// A short watch after a silent one: its end shows that everything before has arrived.
+    /// A short watch: its end shows that everything before has arrived.
     async fn confirm<T>(&mut self, from: &mut String) -> Result<(), ErrorKind>
     where
         T: DeserializeOwned + Versioned,

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{future, stream};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -164,7 +164,7 @@ impl Transport for Script {
                 Then::Hang => std::future::pending().await,
             }
         });
-        let stream = lines.chain(rest.filter_map(std::future::ready));
+        let stream = lines.chain(rest.filter_map(future::ready));
         Ok(stream.boxed().into())
     }
 }
@@ -238,6 +238,16 @@ async fn run_with(
     settings: ReflectorSettings,
     responses: impl IntoIterator<Item = Response>,
 ) -> Log {
+    run_asked(settings, responses, &Notify::new(), async |_| {}).await
+}
+
+/// The same, with what happens meanwhile.
+async fn run_asked(
+    settings: ReflectorSettings,
+    responses: impl IntoIterator<Item = Response>,
+    confirm: &Notify,
+    meanwhile: impl AsyncFnOnce(&Notify),
+) -> Log {
     let log = Log(Arc::default(), Some(Instant::now()));
     let script = Script {
         responses: responses.into_iter().collect(),
@@ -246,12 +256,11 @@ async fn run_with(
     let path = Arc::from("/api/v1/things");
     let recorder = Recorder(log.clone(), false);
     let list_watch = ListWatch::new(script, recorder, settings, 1, path);
-    timeout(
-        Duration::from_mins(10),
-        list_watch.run::<Thing>(&Notify::new()),
-    )
-    .await
-    .expect_err("it never ends by itself");
+    let relist = Notify::new();
+    let runs = list_watch.run::<Thing>(&relist, confirm);
+    let runs = timeout(Duration::from_mins(10), runs);
+    let (ended, ()) = future::join(runs, meanwhile(confirm)).await;
+    ended.expect_err("it never ends by itself");
     log
 }
 
@@ -500,6 +509,31 @@ async fn a_silent_watch_is_reopened_and_all_is_listed_unless_something_follows_a
     let silences = log.times("silence");
     assert_eq!(silences[0].as_secs(), 90);
     assert_eq!(silences[1].as_secs(), 90 + 5 + 90);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_asked_whether_it_works_is_reopened_once() {
+    let short = || Response::Watch(vec![], Then::EndAfter(Duration::from_secs(5)));
+    let responses = [
+        page(5, "", &[]),
+        Response::Watch(vec![event("ADDED", &thing("a", 6))], Then::Hang),
+        short(),
+        Response::Watch(vec![], A_MINUTE),
+        Response::Hang,
+    ];
+    let ask = async |confirm: &Notify| {
+        // The second time it is being found out.
+        for pause in [20, 2] {
+            sleep(Duration::from_secs(pause)).await;
+            confirm.notify_waiters();
+        }
+    };
+    let log = run_asked(ReflectorSettings::default(), responses, &Notify::new(), ask).await;
+    let watches = log.entries().into_iter();
+    let watches: Vec<_> = watches.filter(|entry| entry.contains(" 6")).collect();
+    assert_eq!(watches[..3], ["+a 6", "confirm 6", "watch 6"]);
+    assert_eq!(log.times("confirm 6"), [Duration::from_secs(20)]);
+    assert_eq!(log.times("watch 6")[0], Duration::from_secs(25));
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,6 +24,7 @@ pub struct Reflector {
     settings: ReflectorSettings,
     seed: u64,
     relist: Arc<Notify>,
+    confirm: Arc<Notify>,
 }
 
 impl Reflector {
@@ -38,6 +39,7 @@ impl Reflector {
             settings: ReflectorSettings::default(),
             seed: rand::random(),
             relist: Arc::default(),
+            confirm: Arc::default(),
         }
     }
 
@@ -60,6 +62,13 @@ impl Reflector {
         Self { relist, ..self }
     }
 
+    /// Makes the reflector confirm whenever `confirm` wakes it that the watch works: it reopens the watch for a few seconds, as
+    /// after a silence.
+    #[must_use]
+    pub fn confirm_on(self, confirm: Arc<Notify>) -> Self {
+        Self { confirm, ..self }
+    }
+
     /// Runs without an end. Drop the future to stop it.
     pub async fn run<T, H>(self, handler: H)
     where
@@ -69,6 +78,6 @@ impl Reflector {
         let path = Arc::clone(&self.collection.path);
         let transport = KubeTransport::new(self.clients, self.collection, self.settings.limits);
         let list_watch = ListWatch::new(transport, handler, self.settings, self.seed, path);
-        list_watch.run(&self.relist).await;
+        list_watch.run(&self.relist, &self.confirm).await;
     }
 }

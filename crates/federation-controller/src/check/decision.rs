@@ -67,6 +67,14 @@ impl<'a> Decision<'a> {
         })
     }
 
+    /// The members whose controllers may not act, unless their watch of workloads is silent.
+    pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &str> {
+        let unconfirmed = self
+            .members()
+            .filter(|member| member.is_eligible() && member.evaluation.scheduling.is_unconfirmed);
+        unconfirmed.map(|member| member.name())
+    }
+
     pub(super) fn unplaced(&self) -> u64 {
         self.plan.as_ref().map_or(0, |plan| plan.unplaced)
     }

@@ -30,6 +30,8 @@ mod target;
 mod time;
 mod write_backoff;
 
+use std::time::Duration;
+
 use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 
@@ -46,6 +48,9 @@ pub(crate) use self::{
 };
 use crate::event::Event;
 
+/// The time in which it is found out whether a watch works.
+const CONFIRMATION_TIME: Duration = Duration::from_secs(6);
+
 /// What a check decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
@@ -57,6 +62,8 @@ pub struct Check {
     pub events: Vec<Event>,
     /// When to check again, if nothing happens before; `None` when settled (F27).
     pub next_check: Option<Timestamp>,
+    /// The members of which it has to be confirmed that the watch of their workloads works (F32).
+    pub unconfirmed: Vec<String>,
     /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).
     pub moving: bool,
 }
@@ -71,6 +78,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
         status: refresh.status,
         events: refresh.events,
         moving: refresh.moving,
+        unconfirmed: decision.unconfirmed().map(str::to_owned).collect(),
         actions: decision.step.actions,
     }
 }
@@ -107,6 +115,10 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             }
         }
         times.extend(member.evaluation.next_creation());
+    }
+    if decision.unconfirmed().next().is_some() {
+        // What shows that a watch works causes no check.
+        times.push(after(decision.now, CONFIRMATION_TIME));
     }
     if !decision.is_settled(status) || !decision.step.actions.is_empty() {
         times.push(after(decision.now, settings.recheck_interval));

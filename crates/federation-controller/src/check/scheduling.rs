@@ -38,6 +38,8 @@ pub(super) struct Scheduling<'a> {
     pub(super) behind_since: Option<Timestamp>,
     /// When `behind_since` or `not_acting_since` will be set, unless they act before.
     pub(super) counts_from: Option<Timestamp>,
+    /// Whether `not_acting_since` only waits for the watch of the workloads to show that it works.
+    pub(super) is_unconfirmed: bool,
     /// Whether the scheduler has reported a pod as unschedulable.
     pub(super) is_reported: bool,
     /// The member's message about the unscheduled.
@@ -95,9 +97,10 @@ impl<'a> Scheduling<'a> {
             scheduling.behind_since = (is_late <= now).then_some(since);
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
+            let is_due = due.is_some_and(|due| due <= now);
             // Of a watch that is silent nothing is known: only what follows shows that nothing came before.
-            let is_seen = |due| view.current_at.is_some_and(|seen| due <= seen);
-            if due.is_some_and(|due| due <= now && is_seen(due)) {
+            scheduling.is_unconfirmed = is_due && view.current_at < due;
+            if is_due && !scheduling.is_unconfirmed {
                 // The status may be of before the pods left the set.
                 let existing = if view.has_unlabeled_pods() {
                     set.status_replicas.max(view.pods.active)
@@ -109,9 +112,6 @@ impl<'a> Scheduling<'a> {
                 scheduling.add_unscheduled(scheduling.not_created, due, now);
                 scheduling.message = scheduling.message.or(Some(NOT_ACTING));
             } else {
-                // What shows that the watch works, such as a bookmark, causes no check.
-                let next_look = after(now, ACTING_TIME);
-                let due = due.map(|due| if due > now { due } else { next_look });
                 let times = due.into_iter().chain([is_late]);
                 scheduling.counts_from = times.filter(|time| *time > now).min();
             }

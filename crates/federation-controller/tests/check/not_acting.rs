@@ -86,9 +86,10 @@ fn f32_controllers_may_act_unseen_while_the_watch_of_their_sets_is_silent() {
     assert_eq!(decided.status.clusters[2].capacity, None);
     assert_eq!(
         decided.next_check,
-        Some(at(100)),
-        "a bookmark causes no check"
+        Some(at(96)),
+        "what shows that the watch works causes no check"
     );
+    assert_eq!(decided.unconfirmed, ["c"]);
     world.members[2].view.current_at = Some(at(59));
     step_until(&mut world, 100, 2, 0);
     assert_eq!(world.placed(), [4, 4, 4], "a moment too early");
