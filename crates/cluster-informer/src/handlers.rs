@@ -45,6 +45,12 @@ impl Notifier {
         change
     }
 
+    /// Whether the controller lacks a permission. An API server that starts knows none: it also says so of the probe, or does
+    /// not answer that yet.
+    pub(crate) fn is_forbidden(&self, error: &Error) -> bool {
+        error.code() == Some(403) && self.store.health() == Health::Healthy
+    }
+
     /// Changes the nodes, and reports the changes of workloads and of the member.
     pub(crate) fn change_nodes(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
         let (workloads, is_news) = self.store.change_nodes(change);
@@ -108,7 +114,7 @@ impl EventHandler<NodeObject> for NodeHandler {
     fn on_error(&mut self, error: &Error) {
         debug!(%error, "watch of nodes failed");
         // Without the permission to watch them, nothing would update what a list showed.
-        if error.code() == Some(403) || matches!(error.kind, ErrorKind::TooManyObjects) {
+        if self.notifier.is_forbidden(error) || matches!(error.kind, ErrorKind::TooManyObjects) {
             self.change(|nodes, _| nodes.forbid());
         }
     }

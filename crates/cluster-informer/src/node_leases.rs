@@ -70,7 +70,7 @@ pub(crate) async fn run(clients: ClientReceiver, settings: NodeLeaseSettings, no
         }
         is_confirming = match list(&clients, &settings).await {
             Ok(leases) => !observe(notifier, &leases),
-            Err(error) if error.code() == Some(403) => {
+            Err(error) if notifier.is_forbidden(&error) => {
                 info!(%error, "the Leases of the nodes can't be read: the nodes are not confirmed");
                 notifier.change_nodes(|nodes, _| nodes.end_confirmation());
                 false

@@ -32,6 +32,10 @@ pub(super) struct Member {
     /// Watches that begin now send their headers and nothing else.
     pub(super) stalled: bool,
     pub(super) down: bool,
+    /// Answers every request with 403, as an API server that starts.
+    pub(super) starting: bool,
+    /// May list the nodes.
+    pub(super) may_list_nodes: bool,
     /// Watches fail with 410 until the next list.
     pub(super) compacted: bool,
     pub(super) requests: Vec<String>,
@@ -39,6 +43,9 @@ pub(super) struct Member {
 
 pub(super) const SET_PATH: &str = "/apis/apps/v1/replicasets";
 pub(super) const POD_PATH: &str = "/api/v1/pods";
+pub(super) const NODE_PATH: &str = "/api/v1/nodes";
+pub(super) const LEASE_PATH: &str =
+    "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
 pub(super) type HttpResponse = Result<Response<UnsyncBoxBody<Bytes, io::Error>>, io::Error>;
 
@@ -56,16 +63,24 @@ impl Member {
         if self.down {
             return Err(io::Error::other("connection refused"));
         }
+        if self.starting {
+            return Ok(full(403, "{}".into()));
+        }
         let path = match uri.path() {
             "/readyz" => return Ok(full(200, "ok".into())),
-            "/version" | "/api/v1/nodes" => return Ok(full(403, "{}".into())),
+            NODE_PATH if self.may_list_nodes => NODE_PATH,
+            LEASE_PATH if self.may_list_nodes => LEASE_PATH,
+            "/version" | NODE_PATH => return Ok(full(403, "{}".into())),
             SET_PATH => SET_PATH,
             POD_PATH => POD_PATH,
             path => panic!("unexpected request for {path}"),
         };
         let query = uri.query().unwrap_or_default();
         assert!(
-            query.contains("labelSelector=fedrs.dev%2Ffederation%3Dfed%2Cfedrs.dev%2Freplica-set"),
+            [NODE_PATH, LEASE_PATH].contains(&path)
+                || query.contains(
+                    "labelSelector=fedrs.dev%2Ffederation%3Dfed%2Cfedrs.dev%2Freplica-set"
+                ),
             "{query}"
         );
         if !query.contains("watch=true") {

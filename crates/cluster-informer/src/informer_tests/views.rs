@@ -132,6 +132,46 @@ async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes
     );
 }
 
+/// An API server that starts has not read the roles yet: it rejects what it allows a moment later.
+#[tokio::test(start_paused = true)]
+async fn f39_nodes_that_a_starting_api_server_does_not_show_are_confirmed_all_the_same() {
+    let set = replica_set(1, 1);
+    let mut pod = pod("p1", Some("n"));
+    pod["status"]["conditions"] = json!([{ "type": "Ready", "status": "True" }]);
+    let node = json!({
+        "metadata": { "name": "n", "uid": "n" },
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    });
+    let lease = |time: &str| json!({ "metadata": { "name": "n", "uid": "n" }, "spec": { "renewTime": time } });
+    let world = World::new([(SET_PATH, set), (POD_PATH, pod)]);
+    {
+        let mut member = world.member.lock();
+        member.may_list_nodes = true;
+        member.put(NODE_PATH, node);
+        member.put(LEASE_PATH, lease("2026-01-01T00:00:00.000000Z"));
+    }
+    world.synced().await;
+    world
+        .until("the pod counts", || world.view().pods.ready == 1)
+        .await;
+    world.lost().await;
+    {
+        let mut member = world.member.lock();
+        (member.down, member.starting) = (false, true);
+        member.cut_watches();
+    }
+    sleep(Duration::from_secs(60)).await;
+    world.member.lock().starting = false;
+    world.synced().await;
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(world.view().pods.doubtful, 1, "the node may be dead");
+    let renewed = lease("2026-01-01T00:00:10.000000Z");
+    world.member.lock().put(LEASE_PATH, renewed);
+    world
+        .until("the pod counts", || world.view().pods.ready == 1)
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn f39_with_another_cluster_the_view_is_stale_until_it_is_listed() {
     let world = World::new([(SET_PATH, replica_set(3, 3))]);
