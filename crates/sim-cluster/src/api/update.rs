@@ -101,6 +101,25 @@ impl Api {
         Ok(written.object)
     }
 
+    /// Changes values that the cluster itself changes every few seconds, as in a heartbeat. Nothing is checked or recorded: the
+    /// object has these fields from the same manager, and they keep their types.
+    pub(crate) fn touch(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<(), Status> {
+        self.with_state(|state| {
+            let old = state.store.get(kind, namespace, name);
+            let old = old.ok_or_else(|| Status::not_found(kind, name))?;
+            let mut object = Value::clone(old);
+            change(&mut object);
+            state.store.put(kind, namespace, name, object);
+            Ok(())
+        })
+    }
+
     /// [`Api::modify`] with options, for edits that can fail.
     pub(crate) fn modify_written(
         &self,

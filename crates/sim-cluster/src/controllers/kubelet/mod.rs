@@ -11,6 +11,7 @@ mod lifecycle;
 mod report;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -49,6 +50,8 @@ pub(crate) struct Kubelets {
     /// The stage of each bound pod, and when it began.
     stages: BTreeMap<String, (Stage, Timestamp)>,
     addresses_given: u32,
+    /// The nodes about which there is nothing to report, as they were then.
+    reported: BTreeMap<String, Object>,
 }
 
 impl Kubelets {
@@ -58,6 +61,7 @@ impl Kubelets {
             queue: Queue::new(Duration::ZERO),
             stages: BTreeMap::new(),
             addresses_given: 0,
+            reported: BTreeMap::new(),
         }
     }
 
@@ -168,10 +172,15 @@ impl Kubelets {
         );
         renew_lease(context, &object)?;
         let now = context.now();
-        // Most heartbeats change nothing: this check saves the request.
-        let mut reported = Value::clone(&object);
-        first_report(&mut reported, now);
-        if reported == *object {
+        // Most heartbeats change nothing.
+        let reported = self.reported.get(node);
+        if reported.is_some_and(|reported| Arc::ptr_eq(reported, &object)) {
+            return Ok(());
+        }
+        let mut report = Value::clone(&object);
+        first_report(&mut report, now);
+        if report == *object {
+            self.reported.insert(node.to_owned(), object);
             return Ok(());
         }
         let status = (&*kinds::NODES, Some("status"));
@@ -182,15 +191,9 @@ impl Kubelets {
 fn renew_lease(context: &Context, node: &Value) -> Result<(), Status> {
     let now = to_micro_time(context.now());
     let name = object::name(node);
-    let renewed = context.api.as_manager(MANAGER).modify(
-        &kinds::LEASES,
-        None,
-        LEASE_NAMESPACE,
-        name,
-        |lease| {
-            lease["spec"]["renewTime"] = json!(now);
-        },
-    );
+    let renewed = (context.api).touch(&kinds::LEASES, LEASE_NAMESPACE, name, |lease| {
+        lease["spec"]["renewTime"] = json!(now);
+    });
     if renewed.as_ref().is_err_and(|status| status.code == 404) {
         let owner = json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid(node)});
         let lease = json!({
@@ -199,7 +202,7 @@ fn renew_lease(context: &Context, node: &Value) -> Result<(), Status> {
         });
         return context.create(MANAGER, &kinds::LEASES, lease).map(|_| ());
     }
-    renewed.map(|_| ())
+    renewed
 }
 
 impl Controller for Kubelets {
@@ -220,9 +223,11 @@ impl Controller for Kubelets {
         } else if change.kind == *kinds::NODES {
             match (&change.old, &change.new) {
                 (None, Some(node)) => self.power_changed(object::name(node), context),
-                (Some(node), None) => self
-                    .queue
-                    .remove(&Key::Heartbeat(object::name(node).to_owned())),
+                (Some(node), None) => {
+                    self.reported.remove(object::name(node));
+                    self.queue
+                        .remove(&Key::Heartbeat(object::name(node).to_owned()));
+                }
                 _ => {}
             }
         }
