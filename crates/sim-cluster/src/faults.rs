@@ -7,12 +7,13 @@
 //! - *slow*: every response takes longer.
 //! - *error*: the request is rejected with the given status and has no effect, a number of times.
 //! - *lost response*: the request takes effect, then the connection breaks, a number of times.
-//! - *watch cut*: open watches end cleanly; *stalled*: they stay open and silent.
+//! - *watch cut*: open watches end cleanly; *stalled*: they stay open and silent, all or those of one resource.
 //! - *compaction*: older resource versions are answered with 410, also in open watches without events since, as if the API
 //!   server had restarted afterwards.
 //!
 //! Every fault that fires is counted: a test of a fault that never fired shows nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ struct Switches {
     unreachable: bool,
     hanging: bool,
     watches_stalled: bool,
+    /// Resources whose watches are stalled, by their plural names.
+    stalled_resources: BTreeSet<String>,
     latency: Duration,
     rules: Vec<Rule>,
     /// The number of cuts: a watch that began before the last one ends.
@@ -126,6 +129,8 @@ pub(crate) enum WatchFault {
 #[derive(Clone, Debug)]
 pub(crate) struct WatchFaults {
     shared: Arc<Shared>,
+    /// What is watched.
+    plural: String,
     cuts: u64,
     breaks: u64,
     stalled: bool,
@@ -225,6 +230,17 @@ impl Faults {
         self.switch(|switches| switches.watches_stalled = on);
     }
 
+    /// While on, open watches of a resource, by its plural name, send nothing: what other watches show is ahead of them.
+    pub fn set_resource_stalled(&self, plural: &str, on: bool) {
+        self.switch(|switches| {
+            if on {
+                switches.stalled_resources.insert(plural.to_owned());
+            } else {
+                switches.stalled_resources.remove(plural);
+            }
+        });
+    }
+
     /// Compacts the log: watches and lists from older resource versions are answered with 410.
     pub fn compact(&self) {
         self.api.with_state(|state| state.store.compact());
@@ -237,6 +253,7 @@ impl Faults {
             switches.unreachable = false;
             switches.hanging = false;
             switches.watches_stalled = false;
+            switches.stalled_resources.clear();
             switches.latency = Duration::ZERO;
             switches.rules.clear();
         });
@@ -295,11 +312,12 @@ impl Faults {
         Arc::clone(&self.shared.notify)
     }
 
-    /// The faults for a watch that begins now.
-    pub(crate) fn for_watch(&self) -> WatchFaults {
+    /// The faults for a watch of a resource that begins now.
+    pub(crate) fn for_watch(&self, plural: &str) -> WatchFaults {
         let switches = self.shared.switches.lock();
         WatchFaults {
             shared: Arc::clone(&self.shared),
+            plural: plural.to_owned(),
             cuts: switches.cuts,
             breaks: switches.breaks,
             stalled: false,
@@ -319,7 +337,9 @@ impl WatchFaults {
             switches.counts.watches_cut += 1;
             return Some(WatchFault::Cut);
         }
-        let stalled = switches.watches_stalled || switches.hanging;
+        let stalled = switches.watches_stalled
+            || switches.hanging
+            || switches.stalled_resources.contains(&self.plural);
         switches.counts.watches_stalled += u64::from(stalled && !self.stalled);
         self.stalled = stalled;
         stalled.then_some(WatchFault::Stalled)

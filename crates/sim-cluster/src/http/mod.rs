@@ -283,7 +283,7 @@ impl Handler {
                 "only the following media types are accepted: application/json",
             ));
         }
-        let faults = self.faults.for_watch();
+        let faults = self.faults.for_watch(&view.kind.plural);
         Ok(watch::watch(&self.api, view, namespace, options, faults))
     }
 

@@ -205,6 +205,12 @@ pub enum Fault {
     Hanging,
     /// Watches are silent, and catch up at the end.
     WatchesSilent,
+    /// The watch of pods alone is silent: what the others show is ahead of it.
+    PodsSilent,
+    /// The watch of ReplicaSets alone is silent.
+    ReplicaSetsSilent,
+    /// The watch of nodes alone is silent.
+    NodesSilent,
     /// API server, controllers and nodes have no power. At the end the API server is back first, the nodes 20 s later.
     NoPower,
     /// The kube-controller-manager does not run.
@@ -356,6 +362,9 @@ impl fmt::Display for Fault {
             Self::Unreachable => "unreachable",
             Self::Hanging => "hanging",
             Self::WatchesSilent => "silent watches",
+            Self::PodsSilent => "silent watch of pods",
+            Self::ReplicaSetsSilent => "silent watch of ReplicaSets",
+            Self::NodesSilent => "silent watch of nodes",
             Self::NoPower => "loss of power",
             Self::NoControllerManager => "stopped controller manager",
             Self::NoKubeconfig => "missing kubeconfig",

@@ -46,7 +46,7 @@ impl Kind {
         Self::Cordon,
     ];
     /// Edits by other writers, and faults.
-    const FAULTS: [Self; 28] = [
+    const FAULTS: [Self; 31] = [
         Self::ExternalScale,
         Self::ExternalDelete,
         Self::TakeOver,
@@ -56,6 +56,9 @@ impl Kind {
         Self::Switch(Fault::Unreachable),
         Self::Switch(Fault::Hanging),
         Self::Switch(Fault::WatchesSilent),
+        Self::Switch(Fault::PodsSilent),
+        Self::Switch(Fault::ReplicaSetsSilent),
+        Self::Switch(Fault::NodesSilent),
         Self::Switch(Fault::NoPower),
         Self::Switch(Fault::NoControllerManager),
         Self::Switch(Fault::NoKubeconfig),

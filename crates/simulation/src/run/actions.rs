@@ -18,6 +18,8 @@ use crate::{
 
 /// How long after the API server the nodes start.
 const NODES_BOOT: Duration = Duration::from_secs(35);
+/// The first requests to an API server that starts are rejected: it has not read yet who may do what.
+const STARTING: u32 = 6;
 /// By this time the controller has noticed that its watches, from versions that no longer exist, are silent.
 const RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// The collection of local sets.
@@ -208,7 +210,10 @@ impl Runner {
         if is_outage {
             let reason = fault.to_string();
             let kind = match fault {
-                Fault::WatchesSilent => OutageKind::Events,
+                Fault::WatchesSilent
+                | Fault::PodsSilent
+                | Fault::ReplicaSetsSilent
+                | Fault::NodesSilent => OutageKind::Events,
                 Fault::Mutations => OutageKind::Lies,
                 _ => OutageKind::Connection,
             };
@@ -225,10 +230,15 @@ impl Runner {
             Fault::Unreachable => faults.set_unreachable(on || self.has(cluster, Fault::NoPower)),
             Fault::Hanging => faults.set_hanging(on),
             Fault::WatchesSilent => faults.set_watches_stalled(on),
+            Fault::PodsSilent => faults.set_resource_stalled("pods", on),
+            Fault::ReplicaSetsSilent => faults.set_resource_stalled("replicasets", on),
+            Fault::NodesSilent => faults.set_resource_stalled("nodes", on),
             Fault::NoPower if on => self.cut_power(cluster),
             Fault::NoPower => {
                 self.federation.member(cluster).restore_power();
                 faults.set_unreachable(self.has(cluster, Fault::Unreachable));
+                let status = Status::new(403, "Forbidden", "the roles are not read yet");
+                faults.refuse(RequestMatcher::all(), STARTING, status);
                 self.set_timer(NODES_BOOT, Timer::StartNodes(cluster.to_owned()));
             }
             Fault::NoControllerManager if on => {
