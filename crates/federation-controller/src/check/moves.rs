@@ -1,7 +1,7 @@
 //! The next step from the requested to the desired replicas, with no fewer running (F20).
 //!
 //! A replica that runs is removed only while more replicas than the floor are available; one that doesn't run is removed at
-//! once. Growth may exceed N by the surge. Every write of a step is safe by itself: a crash after any of them, or one that
+//! once, unless it may replace one of a cluster that has only just returned. Growth may exceed N by the surge. Every write of a step is safe by itself: a crash after any of them, or one that
 //! fails, leaves no fewer running than before, and no more than allowed.
 
 use planted_bugs::{PlantedBug, is_planted};
@@ -16,6 +16,8 @@ pub(super) struct ReplicaState {
     pub(super) ready: u64,
     /// Pods that are available, and stay so once the requests are carried out.
     pub(super) available: u64,
+    /// Replicas that have had no node for longer than the timeout: they are not about to run.
+    pub(super) failed: u64,
     /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local ReplicaSet is being
     /// deleted: nothing elsewhere is removed for them.
     pub(super) unreliable: bool,
@@ -70,6 +72,12 @@ pub(super) struct Bounds {
 /// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
 pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let mut next: Vec<u64> = states.iter().map(|state| state.requested).collect();
+    // What was requested elsewhere while a cluster was lost may still start: it is not taken back before its replicas count.
+    let is_unsettled = states
+        .iter()
+        .any(|state| state.unreliable && state.present() > 0);
+    let reliable = states.iter().filter(|state| !state.unreliable);
+    let mut requested: u64 = reliable.map(|state| state.requested).sum();
     let mut trusted: u64 = states
         .iter()
         .map(|state| state.trusted(state.running()))
@@ -78,7 +86,12 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
         let surplus = state.requested.saturating_sub(state.target);
         // The member's controller removes pods that are not ready first.
         let not_running = state.requested - state.ready.min(state.requested);
-        let idle = surplus.min(not_running);
+        let mut idle = surplus.min(not_running);
+        if is_unsettled && !state.unreliable {
+            let spare = requested.saturating_sub(bounds.floor);
+            idle = idle.min(spare.max(state.failed));
+            requested -= idle;
+        }
         // A cluster's own replicas count even where they are no reason to remove others.
         let elsewhere = trusted - state.trusted(state.running());
         let spare = (elsewhere + state.running()).saturating_sub(bounds.floor);

@@ -9,6 +9,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
         requested,
         ready: requested,
         available: requested,
+        failed: 0,
         target,
         pending: 0,
         unreliable: false,
@@ -38,6 +39,7 @@ fn f20_a_move_makes_before_it_breaks() {
             requested: 2,
             ready: 0,
             available: 0,
+            failed: 0,
             target: 4,
             pending: 0,
             unreliable: false,
@@ -71,6 +73,7 @@ fn f20_what_does_not_run_is_given_up_at_once() {
             requested: 17,
             ready: 6,
             available: 6,
+            failed: 0,
             target: 8,
             pending: 0,
             unreliable: false,
@@ -91,6 +94,44 @@ fn f20_what_does_not_run_is_given_up_at_once() {
 }
 
 #[test]
+fn f39_replacements_that_start_stay_until_the_returned_cluster_counts() {
+    let returned = ReplicaState {
+        unreliable: true,
+        ..running(9, 9)
+    };
+    let starting = ReplicaState {
+        ready: 2,
+        available: 2,
+        ..running(11, 2)
+    };
+    let next = |state| next_step(&[returned, state], bounds(11));
+    assert_eq!(next(starting), [9, 11]);
+    assert_eq!(next_step(&[running(9, 9), starting], bounds(11)), [9, 2]);
+    let requested = ReplicaState {
+        requested: 14,
+        ..starting
+    };
+    assert_eq!(next(requested), [9, 11], "more than N are not needed");
+    let full = ReplicaState {
+        failed: 5,
+        ..starting
+    };
+    assert_eq!(next(full), [9, 6], "they are not about to start");
+    assert_eq!(
+        next(running(11, 2)),
+        [9, 11],
+        "nor are running ones removed"
+    );
+    let away = ReplicaState {
+        requested: 0,
+        ready: 0,
+        available: 0,
+        ..returned
+    };
+    assert_eq!(next_step(&[away, starting], bounds(11)), [2, 2]);
+}
+
+#[test]
 fn f20_scaling_down_by_the_user_happens_at_once() {
     assert_eq!(
         next_step(&[running(30, 10), running(30, 10)], bounds(20)),
@@ -106,6 +147,7 @@ fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
             requested: 2,
             ready: 2,
             available: 0,
+            failed: 0,
             target: 4,
             pending: 0,
             unreliable: false,
@@ -121,6 +163,7 @@ fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
         requested,
         ready: 10,
         available: requested,
+        failed: 0,
         target: 4,
         pending: 0,
         unreliable: false,
@@ -151,6 +194,7 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         requested,
         ready: 11,
         available: 11,
+        failed: 0,
         target: 17,
         pending: 6,
         unreliable: false,
@@ -176,6 +220,7 @@ fn state() -> impl Strategy<Value = ReplicaState> {
             requested,
             ready,
             available: available.min(ready).min(requested),
+            failed: 0,
             target,
             pending: pending.min(target),
             unreliable: false,

@@ -141,6 +141,7 @@ fn next_replicas(
             } else {
                 member.available()
             },
+            failed: member.scheduling.failed,
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
             limit: if member.hangs_in_deletion(now, settings) {
                 0
