@@ -167,7 +167,7 @@ impl ClusterStore {
         self.whole.change_nodes(&self.all(), change)
     }
 
-    /// Sets the result of a probe. If the member returns, what is known dates from before the outage (F39).
+    /// Sets the result of a probe. If the member returns, what is known dates from before the outage, and is listed again (F39).
     pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
         let was_unreachable = matches!(self.whole.health(), Health::Unreachable { .. });
         let change = self.whole.set_health(health.clone());
@@ -178,6 +178,9 @@ impl ClusterStore {
         }
         if change == HealthChange::Returned {
             self.invalidate();
+            for store in self.watched() {
+                store.relist();
+            }
             self.returned.notify_one();
         }
         change
@@ -235,6 +238,12 @@ impl MemberView for ClusterStore {
     fn confirm_nodes(&self) {
         self.change_nodes(|nodes, _| nodes.begin_confirmation());
         self.returned.notify_one();
+    }
+
+    fn relist(&self, namespace: &str) {
+        if let Some(store) = self.of(namespace) {
+            store.relist();
+        }
     }
 
     fn confirm_workloads(&self, namespace: &str) {

@@ -9,7 +9,6 @@ use std::{sync::Arc, time::Duration};
 use fedrs_api::labels;
 use futures::{FutureExt, future};
 use kube::Client;
-use parking_lot::Mutex;
 use reflector::{
     ClientReceiver, ClientSender, Collection, Reflector, ReflectorSettings, client_channel,
 };
@@ -148,9 +147,6 @@ struct Metrics {
     cluster: ClusterMetrics,
 }
 
-/// Makes each reflector of workloads and pods list again.
-type Relists = Mutex<Vec<Arc<Notify>>>;
-
 /// The task of a [`MemberInformer`].
 struct Informer {
     notifier: Notifier,
@@ -184,10 +180,9 @@ impl Informer {
     async fn watch(&self, clients: ClientReceiver, failures: &mut FailureStreak) {
         let seed = |part| self.seed.wrapping_add(part);
         // A member that returns is listed again: what is known dates from before the outage.
-        let relists = Relists::default();
         let relist_nodes = Arc::<Notify>::default();
         let healthy = Notify::new();
-        let scoped = self.watch_scope(&clients, &relists);
+        let scoped = self.watch_scope(&clients);
         let probe = probe::run(
             clients.clone(),
             self.settings.probe.clone(),
@@ -199,9 +194,6 @@ impl Informer {
                 histogram.observe(latency.as_secs_f64());
                 let change = self.notifier.set_health(&health);
                 if change == HealthChange::Returned {
-                    for relist in &*relists.lock() {
-                        relist.notify_one();
-                    }
                     relist_nodes.notify_one();
                 }
                 if change != HealthChange::Unchanged {
@@ -236,15 +228,15 @@ impl Informer {
     }
 
     /// Watches the workloads and pods of the latest scope, without an end.
-    async fn watch_scope(&self, clients: &ClientReceiver, relists: &Relists) {
+    async fn watch_scope(&self, clients: &ClientReceiver) {
         let mut scopes = self.scopes.clone();
         loop {
             let scope = scopes.borrow_and_update().clone();
-            relists.lock().clear();
             let stores = self.notifier.store.set_scope(&scope).into_iter();
             let watches = stores.map(|(namespace, store)| {
                 let reflector = |watch, path: &str| {
-                    self.reflector(clients, relists, watch, path, namespace.as_deref())
+                    self.reflector(clients, watch, path, namespace.as_deref())
+                        .relist_on(Arc::clone(store.relist_of(watch)))
                 };
                 let workloads = reflector(Watch::Workloads, "/apis/apps/v1");
                 let workloads = workloads
@@ -271,7 +263,6 @@ impl Informer {
     fn reflector(
         &self,
         clients: &ClientReceiver,
-        relists: &Relists,
         watch: Watch,
         group: &str,
         namespace: Option<&str>,
@@ -287,15 +278,12 @@ impl Informer {
                 xxh3_64(namespace.as_bytes()).wrapping_add(part),
             ),
         };
-        let relist = Arc::default();
-        relists.lock().push(Arc::clone(&relist));
         Reflector::new(
             clients.clone(),
             Collection::with_labels(path, &*self.selector),
         )
         .settings(self.settings.reflector.clone())
         .seed(self.seed.wrapping_add(seed))
-        .relist_on(relist)
     }
 
     /// Stores what a watch shows in `store`.

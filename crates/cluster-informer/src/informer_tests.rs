@@ -7,6 +7,7 @@ mod views;
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::timeout;
 

@@ -49,6 +49,8 @@ pub trait MemberView: Send + Sync + 'static {
     fn cluster_info(&self) -> ClusterInfo;
     /// An earlier leader saw the member last, as a lost one: each node has to report before its pods count.
     fn confirm_nodes(&self);
+    /// Lists the workloads and pods in `namespace` again: what is known of them may be wrong.
+    fn relist(&self, namespace: &str);
     /// Finds out whether the watch of the workloads in `namespace` works: a decision waits for what only it shows.
     fn confirm_workloads(&self, namespace: &str);
     /// Sums over all local workloads, with the names of at most `max_names`.

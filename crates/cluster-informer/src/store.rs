@@ -41,6 +41,8 @@ pub(crate) struct MemberStore {
     stale_after: SignedDuration,
     /// Wakes the watch of the workloads, to find out whether it works.
     confirmation: Arc<Notify>,
+    /// Makes each watch list again.
+    relists: [Arc<Notify>; 2],
 }
 
 #[derive(Debug)]
@@ -150,6 +152,7 @@ impl MemberStore {
             clock,
             stale_after,
             confirmation: Arc::default(),
+            relists: Default::default(),
         }
     }
 
@@ -192,6 +195,18 @@ impl MemberStore {
     /// Wakes the watch of the workloads, to find out whether it works.
     pub(crate) fn confirmation(&self) -> &Arc<Notify> {
         &self.confirmation
+    }
+
+    /// Makes a watch list again.
+    pub(crate) fn relist_of(&self, watch: Watch) -> &Arc<Notify> {
+        &self.relists[watch as usize]
+    }
+
+    /// Lists everything again: what is known may be wrong.
+    pub(crate) fn relist(&self) {
+        for relist in &self.relists {
+            relist.notify_one();
+        }
     }
 
     // Until the first list of a watch is complete its changes are not reported: every workload is checked when the

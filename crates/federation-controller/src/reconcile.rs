@@ -45,6 +45,9 @@ use crate::{
     reconcile_queue::{ReconcileQueue, ReconcileWork},
 };
 
+/// Conflicts in a row, without a success, after which the view of a member may be wrong.
+const CONTRADICTIONS: i32 = 4;
+
 /// What the workers share.
 pub(crate) struct Reconciler {
     pub(crate) host: Client,
@@ -181,12 +184,35 @@ impl Reconciler {
         let now = self.clock.now();
         let hash = entry.desired_spec_hash;
         let status = check::with_outcomes(status, &outcomes, hash, now, &self.config);
+        self.relist_contradicted(key, &status, &outcomes);
         self.put_and_publish(key, entry, status).await;
         if outcomes.values().any(Outcome::needs_retry) {
             self.queue.add_check(key.clone(), RETRY);
         }
         if let Some(time) = decided.next_check {
             self.queue.add_check(key.clone(), until(now, time));
+        }
+    }
+
+    /// Lists the members again whose views conflict with their responses again and again: no event may ever correct what a
+    /// member, or a proxy, once reported wrongly.
+    fn relist_contradicted(
+        &self,
+        key: &ObjectKey,
+        status: &FederatedReplicaSetStatus,
+        outcomes: &Outcomes,
+    ) {
+        for cluster in &status.clusters {
+            let conflicts = matches!(outcomes.get(&cluster.name), Some(Outcome::Conflict(_)));
+            let failures = cluster.internal.writes.write_failures;
+            if conflicts
+                && failures >= CONTRADICTIONS
+                && failures.count_ones() == 1
+                && let Some(access) = self.members.access(&cluster.name)
+            {
+                tracing::info!(frs = %key, cluster = cluster.name, failures, "listed again: writes conflict with the view");
+                access.store.relist(&key.namespace);
+            }
         }
     }
 

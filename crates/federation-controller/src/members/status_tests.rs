@@ -60,6 +60,7 @@ impl MemberView for View {
     }
     fn confirm_nodes(&self) {}
     fn confirm_workloads(&self, _: &str) {}
+    fn relist(&self, _: &str) {}
     fn observe_write(&self, _: WorkloadState) {}
     fn observe_deletion(&self, _: &ObjectKey, _: &str) {}
     fn observe_absence(&self, _: &ObjectKey, _: &str) {}

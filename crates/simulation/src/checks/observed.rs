@@ -226,12 +226,11 @@ impl Observed {
 
     /// Records a change of the host.
     pub(crate) fn host_changed(&mut self, change: &Change) {
-        if change.kind.plural == "memberclusters" {
-            if is_new_generation(change)
-                && let Some(member) = self.members.get_mut(&change.name)
-            {
-                member.edited = Instant::now();
-            }
+        if change.kind.plural == "memberclusters"
+            && is_new_generation(change)
+            && let Some(member) = self.members.get_mut(&change.name)
+        {
+            member.edited = Instant::now();
         }
         if change.kind.plural != "federatedreplicasets" {
             return;
