@@ -44,6 +44,12 @@ impl Tombstones {
         }
     }
 
+    pub(crate) fn remove(&mut self, uid: Uid) {
+        if self.by_uid.remove(&uid).is_some() {
+            self.order.retain(|known| *known != uid);
+        }
+    }
+
     /// The bytes that they take.
     pub(crate) fn bytes(&self) -> usize {
         // Both tables have up to twice the room that they need.

@@ -330,6 +330,27 @@ fn a_list_overrides_what_was_known_before() {
 }
 
 #[test]
+fn f39_an_object_that_a_list_shows_is_not_deleted_whatever_was_reported_before() {
+    let deletions: [&dyn Fn(&mut WorkloadTable); 2] = [
+        &|table| {
+            table.delete(&key(), Uid::of("a"), ResourceVersion::parse("90"));
+        },
+        &|table| table.observe_deletion(&key(), Uid::of("a")),
+    ];
+    for delete in deletions {
+        let mut table = table([state("a", 10)]);
+        delete(&mut table);
+        assert!(table.get(&key()).is_none());
+        table.begin_list();
+        table.apply(state("a", 20));
+        table.end_list(ResourceVersion::parse("20"));
+        let changed = with(21, |state| state.ready_replicas = 9);
+        assert_eq!(table.apply(changed), Some(WorkloadChange::Status));
+        assert_eq!(table.get(&key()).unwrap().ready_replicas, 9);
+    }
+}
+
+#[test]
 fn a_workload_that_cannot_be_read_survives_a_relist() {
     let mut table = table([state("a", 10)]);
     table.begin_list();
