@@ -37,20 +37,16 @@ const BUGS: [Planted; PlantedBug::ALL.len()] = {
     use PlantedBug as B;
     const DIP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown];
     [
-        of(B::UnknownMembersBySpec, 165, DIP),
-        of(B::ReturnedPodsBelieved, 14, DIP),
-        of(B::CapacityFromLeavingPods, 3, &[I::KnownCapacity]),
-        of(B::TemplateBlocksScaling, 240, &[I::Reached]),
-        of(
-            B::OwnerIgnoredByDeletion,
-            100,
-            &[I::OnlyOurs, I::NoDeletion],
-        ),
-        of(B::LostScaleDownForgotten, 73, DIP),
-        of(B::RequestedIsAvailable, 1, DIP),
-        of(B::SurgeOfEachCluster, 72, &[I::NoSurplus]),
-        of(B::DeletionLostInRelist, 109, &[I::Reached, I::Settled]),
-        of(B::StatusNotCompared, 144, &[I::Settled]),
+        of(B::UnknownMembersBySpec, 714, DIP),
+        of(B::ReturnedPodsBelieved, 114, DIP),
+        of(B::CapacityFromLeavingPods, 54, &[I::KnownCapacity]),
+        of(B::TemplateBlocksScaling, 300, &[I::Reached]),
+        of(B::OwnerIgnoredByDeletion, 29, &[I::OnlyOurs, I::NoDeletion]),
+        of(B::LostScaleDownForgotten, 750, DIP),
+        of(B::RequestedIsAvailable, 3, DIP),
+        of(B::SurgeOfEachCluster, 35, &[I::NoSurplus]),
+        of(B::DeletionLostInRelist, 141, &[I::Reached, I::Settled]),
+        of(B::StatusNotCompared, 139, &[I::Settled]),
     ]
 };
 
