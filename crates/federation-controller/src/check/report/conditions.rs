@@ -146,8 +146,9 @@ fn ready(
     }
     let desired = u64::from(decision.snapshot.frs.replicas);
     let available = from_status(status.available_replicas);
+    let verb = if desired == 1 { "is" } else { "are" };
     let message = format!(
-        "{available} of {} are available",
+        "{available} of {} {verb} available",
         pluralize(desired, "replica")
     );
     if available < desired {
