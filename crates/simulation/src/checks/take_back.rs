@@ -26,7 +26,9 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     if unseen.next().is_some()
         || !observed.is_unedited(name, other, since)
         || observed.outage_since(member, since).is_some()
+        // Nothing shows that a member lies.
         || observed.may_lie(member)
+        || observed.may_lie(other)
         || may_have_got_replicas(unknown, since)
     {
         return None;
