@@ -46,6 +46,8 @@ pub struct ClusterStore {
     parts: RwLock<Option<Parts>>,
     /// Notified when the nodes have to be confirmed.
     pub(crate) returned: Notify,
+    /// Makes the watch of the nodes list again.
+    pub(crate) relist_nodes: Arc<Notify>,
 }
 
 /// The stores of the namespaces.
@@ -58,6 +60,7 @@ impl ClusterStore {
             whole: Arc::new(MemberStore::new(clock, stale_after)),
             parts: RwLock::default(),
             returned: Notify::new(),
+            relist_nodes: Arc::default(),
         }
     }
 
@@ -181,6 +184,7 @@ impl ClusterStore {
             for store in self.watched() {
                 store.relist();
             }
+            self.relist_nodes.notify_one();
             self.returned.notify_one();
         }
         change

@@ -32,6 +32,7 @@ fn fuzz_objects<T: DeserializeOwned + Debug>(corpus: &str, check: impl Fn(T, &Va
         if json.to_string().len() != bytes.trim_ascii().len() {
             return;
         }
+        // The checks compare with this JSON: it has to say what was read.
         let of_value = serde_json::from_value::<T>(json.clone());
         assert_eq!(read.is_ok(), of_value.is_ok(), "{read:?} {of_value:?}");
         if let (Ok(read), Ok(of_value)) = (read, of_value) {

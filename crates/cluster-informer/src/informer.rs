@@ -179,8 +179,6 @@ impl Informer {
     /// Watches one cluster, until cancelled.
     async fn watch(&self, clients: ClientReceiver, failures: &mut FailureStreak) {
         let seed = |part| self.seed.wrapping_add(part);
-        // A member that returns is listed again: what is known dates from before the outage.
-        let relist_nodes = Arc::<Notify>::default();
         let healthy = Notify::new();
         let scoped = self.watch_scope(&clients);
         let probe = probe::run(
@@ -192,11 +190,7 @@ impl Informer {
             |health, latency| {
                 let histogram = &self.metrics.cluster.probe_latency;
                 histogram.observe(latency.as_secs_f64());
-                let change = self.notifier.set_health(&health);
-                if change == HealthChange::Returned {
-                    relist_nodes.notify_one();
-                }
-                if change != HealthChange::Unchanged {
+                if self.notifier.set_health(&health) != HealthChange::Unchanged {
                     healthy.notify_one();
                 }
             },
@@ -204,7 +198,7 @@ impl Informer {
         let nodes = Reflector::new(clients.clone(), Collection::all("/api/v1/nodes"))
             .settings(self.settings.reflector.clone())
             .seed(seed(4))
-            .relist_on(Arc::clone(&relist_nodes));
+            .relist_on(Arc::clone(&self.notifier.store.relist_nodes));
         let nodes = nodes.run(NodeHandler {
             notifier: self.notifier.clone(),
             clock: ServerClock::default(),

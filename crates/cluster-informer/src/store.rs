@@ -41,8 +41,10 @@ pub(crate) struct MemberStore {
     stale_after: SignedDuration,
     /// Wakes the watch of the workloads, to find out whether it works.
     confirmation: Arc<Notify>,
-    /// Makes each watch list again.
-    relists: [Arc<Notify>; 2],
+    /// Makes the watch of the workloads list again.
+    relist_workloads: Arc<Notify>,
+    /// Makes the watch of the pods list again.
+    relist_pods: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -152,7 +154,8 @@ impl MemberStore {
             clock,
             stale_after,
             confirmation: Arc::default(),
-            relists: Default::default(),
+            relist_workloads: Arc::default(),
+            relist_pods: Arc::default(),
         }
     }
 
@@ -199,14 +202,16 @@ impl MemberStore {
 
     /// Makes a watch list again.
     pub(crate) fn relist_of(&self, watch: Watch) -> &Arc<Notify> {
-        &self.relists[watch as usize]
+        match watch {
+            Watch::Workloads => &self.relist_workloads,
+            Watch::Pods => &self.relist_pods,
+        }
     }
 
     /// Lists everything again: what is known may be wrong.
     pub(crate) fn relist(&self) {
-        for relist in &self.relists {
-            relist.notify_one();
-        }
+        self.relist_workloads.notify_one();
+        self.relist_pods.notify_one();
     }
 
     // Until the first list of a watch is complete its changes are not reported: every workload is checked when the

@@ -27,6 +27,8 @@ pub(crate) struct WorkloadTable {
     /// The bytes of the texts of all of them.
     text_bytes: usize,
     deleted: Tombstones,
+    /// The newest version since the last list, and until the next one begins.
+    newest: ResourceVersion,
     /// The number of the newest list.
     epoch: u32,
     listing: bool,
@@ -174,6 +176,12 @@ impl WorkloadTable {
         version: ResourceVersion,
     ) -> Vec<(ObjectKey, WorkloadChange)> {
         self.listing = false;
+        // The member was restored from a backup: what was deleted since may exist again, with earlier versions.
+        let went_back = version.is_older_than(self.newest);
+        if went_back {
+            self.deleted = Tombstones::default();
+        }
+        self.newest = version;
         let Self {
             workloads,
             text_bytes,
@@ -190,7 +198,11 @@ impl WorkloadTable {
             let keep = entry.observed_in == Some(epoch) || written_since || is_lost;
             if !keep {
                 *text_bytes -= entry.state.text_bytes();
-                let version = if is_older { version } else { entry.version };
+                let version = if is_older || went_back {
+                    version
+                } else {
+                    entry.version
+                };
                 let cause = Cause::Observed(version);
                 deleted.insert(entry.state.id(), Tombstone { cause, epoch });
                 lost.push((key.clone(), WorkloadChange::Drift));
@@ -204,6 +216,7 @@ impl WorkloadTable {
     pub(crate) fn apply(&mut self, mut state: WorkloadState) -> Option<WorkloadChange> {
         let version = ResourceVersion::parse(&state.resource_version);
         let (epoch, listing) = (self.epoch, self.listing);
+        self.observe_version(version);
         if self.is_deleted(&state, version) {
             return None;
         }
@@ -231,6 +244,7 @@ impl WorkloadTable {
         }
         let change = entry.change_to(&state, &reported);
         entry.carry_lowest_replicas(&mut state);
+        entry.close_scale_downs(&state);
         self.text_bytes -= entry.state.text_bytes();
         self.text_bytes += state.text_bytes();
         **entry = Entry {
@@ -251,6 +265,7 @@ impl WorkloadTable {
         uid: Uid,
         version: ResourceVersion,
     ) -> Option<WorkloadChange> {
+        self.observe_version(version);
         let entry = self.workloads.get(key);
         let entry = entry.filter(|entry| entry.state.id() == uid);
         if entry.is_some_and(|entry| version.is_older_than(entry.version)) {
@@ -293,6 +308,7 @@ impl WorkloadTable {
     /// Applies the response to our own write, ahead of the watch.
     pub(crate) fn observe_write(&mut self, mut state: WorkloadState) {
         let version = ResourceVersion::parse(&state.resource_version);
+        self.observe_version(version);
         if self.is_deleted_after_write(&state, version) {
             return;
         }
@@ -316,6 +332,7 @@ impl WorkloadTable {
             return;
         }
         entry.carry_lowest_replicas(&mut state);
+        entry.close_scale_downs(&state);
         self.text_bytes -= entry.state.text_bytes();
         self.text_bytes += state.text_bytes();
         entry.state = state;
@@ -330,6 +347,12 @@ impl WorkloadTable {
             self.remove(key);
         }
         self.add_tombstone(uid, Cause::DeletedByUs);
+    }
+
+    fn observe_version(&mut self, version: ResourceVersion) {
+        if !self.listing && !version.is_older_than(self.newest) {
+            self.newest = version;
+        }
     }
 
     fn remove(&mut self, key: &ObjectKey) {
@@ -406,6 +429,15 @@ impl Entry {
                 .min(self.state.lowest_replicas)
                 .min(requested.unwrap_or(u32::MAX))
         };
+    }
+
+    /// Forgets the requests that the newer state makes fail: also after the member was restored to an earlier generation.
+    fn close_scale_downs(&mut self, newer: &WorkloadState) {
+        for request in &mut self.scale_downs {
+            request.take_if(|request| {
+                request.uid == newer.id() && request.generation < newer.generation
+            });
+        }
     }
 
     /// An older state arrives late: it lowers the lowest replicas if the member's controller may still act on it.

@@ -350,6 +350,31 @@ fn f39_an_object_that_a_list_shows_is_not_deleted_whatever_was_reported_before()
     }
 }
 
+/// A ReplicaSet that a restored member shows no more, because it has not our labels yet, is adopted again.
+#[test]
+fn f39_what_was_deleted_before_the_member_was_restored_may_exist_again() {
+    let versions = [(90, 51, true), (90, 95, false)];
+    for (known, listed, exists) in versions {
+        let deletions: [&dyn Fn(&mut WorkloadTable); 3] = [
+            &|_| {},
+            &|table| {
+                let version = ResourceVersion::parse(&(known + 1).to_string());
+                table.delete(&key(), Uid::of("a"), version);
+            },
+            &|table| table.observe_deletion(&key(), Uid::of("a")),
+        ];
+        for delete in deletions {
+            let mut table = table([state("a", 10)]);
+            table.observe_write(state("a", known));
+            delete(&mut table);
+            table.begin_list();
+            table.end_list(ResourceVersion::parse(&listed.to_string()));
+            table.observe_write(state("a", 52));
+            assert_eq!(table.get(&key()).is_some(), exists, "{known} {listed}");
+        }
+    }
+}
+
 #[test]
 fn a_workload_that_cannot_be_read_survives_a_relist() {
     let mut table = table([state("a", 10)]);
@@ -426,6 +451,26 @@ fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() 
     assert_eq!(lowest(&table, 0), 9, "it requires an earlier generation");
     table.apply(state("b", 20));
     assert_eq!(lowest(&table, 0), 10, "another object");
+}
+
+#[test]
+fn f39_a_scale_down_that_was_carried_out_counts_no_more_when_the_member_is_restored() {
+    let mut table = table([state("a", 10)]);
+    let request = ScaleDown {
+        uid: Uid::of("a"),
+        generation: 1,
+        replicas: 4,
+        until: Timestamp::from_second(100).unwrap(),
+    };
+    table.observe_scale_down(&key(), request);
+    table.observe_write(with(20, |state| {
+        (state.generation, state.observed_generation, state.replicas) = (2, 2, 4);
+    }));
+    table.begin_list();
+    table.apply(state("a", 10));
+    table.end_list(ResourceVersion::parse("10"));
+    let restored = table.at(&key(), Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(restored.lowest_replicas, 10);
 }
 
 #[test]

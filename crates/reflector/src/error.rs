@@ -85,12 +85,12 @@ pub enum ErrorKind {
     /// A body that is not a list.
     #[error("the response is not a list: {}", printable(&.0.to_string()))]
     NotAList(#[source] serde_json::Error),
-    /// A bookmark with an older version than before: the API server was restored from a snapshot.
+    /// An older version than before: the API server was restored from a snapshot.
     #[error("the resourceVersion went back from {} to {}", printable(.from), printable(.to))]
     WentBack {
         /// The version up to which events had arrived.
         from: String,
-        /// The version of the bookmark.
+        /// The version that the API server has now.
         to: String,
     },
     /// The collection's path or selectors do not make a valid request.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   .-> List --pages: on_apply--> on_init_done --> Watch --events: on_apply, on_delete--.
-//!   |    ^ pause, after any failure                  ^ |     ends, or breaks            |
+//!   |    ^ pause, after any failure                  ^ |     ends, or breaks: Compare   |
 //!   '----+------ version can't be resumed from ------|-'<-------------------------------'
 //!                                                    | |
 //!       a bookmark, or its end in time: on_caught_up | | silent for longer than bookmarks are apart: on_silence; or asked for
@@ -11,6 +11,10 @@
 //! ```
 //!
 //! A list never reads a server's cache, so it overrides everything known before.
+//!
+//! **Restored servers.** A server that was restored from a backup accepts a watch from a version that it does not know any
+//! more, and shows neither what it restored, nor the changes up to that version. Its watches have ended early. So before a
+//! watch follows one that broke or ended early, the server's current version is read, with a page of one object.
 //!
 //! **Silence.** A watch of a quiet collection and one whose connection is lost look alike. API servers send bookmarks about
 //! once a minute, but do not promise them: one that has seen no change since it started sends none. So a silent watch is
@@ -22,7 +26,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
@@ -40,12 +44,17 @@ use crate::{
     watch_lines::{Line, WatchLines},
 };
 
+/// A watch that ends less than this before its time ends in time: servers count in seconds.
+const IN_TIME: Duration = Duration::from_secs(2);
+
 enum State {
     /// Nothing is known, or what is known can't be updated by a watch.
     List,
     /// The collection is known as of this version.
     Watch { from: String },
-    /// The same, but it is not known whether events are missing: a watch from this version was silent, or somebody asks.
+    /// The same, but the server may have been restored since: a watch broke, or ended early.
+    Compare { from: String },
+    /// The collection is known, but it is not known whether events are missing: a watch from this version was silent, or somebody asks.
     Confirm { from: String },
 }
 
@@ -56,8 +65,10 @@ struct NeedsRelist(bool);
 enum WatchEnd {
     /// After its `timeoutSeconds`, or nearly.
     InTime,
-    /// Sooner than [`ReflectorSettings::min_watch_duration`].
+    /// Sooner than its `timeoutSeconds`.
     Early,
+    /// Sooner than [`ReflectorSettings::min_watch_duration`].
+    AtOnce,
     /// The server sent nothing for [`ReflectorSettings::max_silence`].
     Silent,
     /// Somebody asks whether it works.
@@ -127,11 +138,12 @@ impl<I: Transport, H> ListWatch<I, H> {
             },
             State::Watch { mut from } => match self.watch(&mut from, confirm).await {
                 Ok(WatchEnd::InTime) => State::Watch { from },
-                Ok(WatchEnd::Early) => {
+                Ok(WatchEnd::Early) => State::Compare { from },
+                Ok(WatchEnd::AtOnce) => {
                     self.handler.on_short_watch();
                     let pause = self.backoff.next_pause();
                     sleep(pause.min(self.settings.max_short_watch_backoff)).await;
-                    State::Watch { from }
+                    State::Compare { from }
                 }
                 Ok(WatchEnd::Silent) => {
                     self.handler.on_silence();
@@ -144,7 +156,14 @@ impl<I: Transport, H> ListWatch<I, H> {
                 Ok(WatchEnd::Asked) => State::Confirm { from },
                 Err(kind) => match self.pause_after(Verb::Watch, kind).await {
                     NeedsRelist(true) => State::List,
-                    NeedsRelist(false) => State::Watch { from },
+                    NeedsRelist(false) => State::Compare { from },
+                },
+            },
+            State::Compare { from } => match self.compare(&from).await {
+                Ok(()) => State::Watch { from },
+                Err(kind) => match self.pause_after(Verb::List, kind).await {
+                    NeedsRelist(true) => State::List,
+                    NeedsRelist(false) => State::Compare { from },
                 },
             },
             State::Confirm { mut from } => match self.confirm(&mut from).await {
@@ -220,19 +239,35 @@ impl<I: Transport, H> ListWatch<I, H> {
             result = self.read_events(chunks, from, max_silence) => result,
             () = confirm.notified() => return Ok(WatchEnd::Asked),
         };
-        let early = opened.elapsed() < self.settings.min_watch_duration;
-        if !early {
+        let lasted = opened.elapsed();
+        let at_once = lasted < self.settings.min_watch_duration;
+        if !at_once {
             self.backoff.reset();
         }
         if !result? {
             return Ok(WatchEnd::Silent);
         }
         self.handler.on_caught_up();
-        Ok(if early {
+        Ok(if at_once {
+            WatchEnd::AtOnce
+        } else if lasted + IN_TIME < duration {
             WatchEnd::Early
         } else {
             WatchEnd::InTime
         })
+    }
+
+    /// Fails if the server's current version is older than `from`.
+    async fn compare(&mut self, from: &str) -> Result<(), ErrorKind> {
+        let page = self.transport.list(1, None);
+        let page = within(self.settings.watch_open_timeout, page).await?;
+        let page = decode::page::<IgnoredAny>(&page.body, self.settings.limits.object_bytes);
+        let current = page.map_err(ErrorKind::NotAList)?.version;
+        if is_older(&current, from) {
+            let from = from.to_owned();
+            return Err(ErrorKind::WentBack { from, to: current });
+        }
+        Ok(())
     }
 
     /// A short watch: its end shows that everything before has arrived.

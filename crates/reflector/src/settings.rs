@@ -9,7 +9,8 @@ pub struct ReflectorSettings {
     pub page_size: u32,
     /// Time within which a page is complete. Default 30 s.
     pub page_timeout: Duration,
-    /// Time within which the server answers a watch request with response headers. Default 10 s.
+    /// Time within which the server answers a watch request with response headers, and before it one for a list of a single
+    /// object. Default 10 s.
     pub watch_open_timeout: Duration,
     /// Time after which the server ends a watch (`timeoutSeconds`), less up to a tenth. Default 200 s, as some load
     /// balancers drop idle connections after 240 s.
@@ -28,8 +29,8 @@ pub struct ReflectorSettings {
     /// in the pause arrive late.
     pub max_short_watch_backoff: Duration,
     /// Whether a list follows a watch that broke, was silent or could not be opened, instead of the next watch. Default
-    /// `false`, as a list of many objects is expensive. A server that was restored from a backup in the meantime continues a
-    /// watch from a version that it does not know any more, and does not show what it restored: only a list does.
+    /// `false`, as a list of many objects is expensive. A server that was restored from a backup is noticed without it, unless
+    /// it has given as many new versions since as it has lost.
     pub relist_after_break: bool,
     /// How much a server may send.
     pub limits: Limits,

@@ -54,7 +54,7 @@ impl Member {
     pub(super) fn lists(&self) -> usize {
         self.requests
             .iter()
-            .filter(|uri| uri.contains("limit=") && !uri.starts_with("/api/v1/nodes"))
+            .filter(|uri| uri.contains("limit=500") && !uri.starts_with("/api/v1/nodes"))
             .count()
     }
 
@@ -84,7 +84,9 @@ impl Member {
             "{query}"
         );
         if !query.contains("watch=true") {
-            self.compacted = false;
+            if query.contains("limit=500") {
+                self.compacted = false;
+            }
             let items: Vec<_> = self.objects.entry(path).or_default().values().collect();
             let list =
                 json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": items});
