@@ -45,7 +45,7 @@ use crate::{
     reconcile_queue::{ReconcileQueue, ReconcileWork},
 };
 
-/// Conflicts in a row, without a success, after which the view of a member may be wrong.
+/// Failed writes in a row after which one more conflict shows that the view of a member may be wrong.
 const CONTRADICTIONS: i32 = 4;
 
 /// What the workers share.
@@ -164,11 +164,7 @@ impl Reconciler {
             events: decided.events,
             moving: decided.moving,
         };
-        for member in &decided.unconfirmed {
-            if let Some(access) = self.members.access(member) {
-                access.store.confirm_workloads(&key.namespace);
-            }
-        }
+        self.confirm_watches(key, &decided.unconfirmed);
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let started = Instant::now();
@@ -191,6 +187,13 @@ impl Reconciler {
         }
         if let Some(time) = decided.next_check {
             self.queue.add_check(key.clone(), until(now, time));
+        }
+    }
+
+    /// Asks for the proof that the watches of these members' workloads work: the check lacks nothing else.
+    fn confirm_watches(&self, key: &ObjectKey, members: &[String]) {
+        for access in members.iter().filter_map(|name| self.members.access(name)) {
+            access.store.confirm_workloads(&key.namespace);
         }
     }
 

@@ -321,12 +321,17 @@ async fn f33_a_member_without_a_secret_reference_is_lost_after_its_grace_period(
         .await;
     let again = json!({ "spec": { "secretRef": { "name": "member-b" } } });
     federation.patch_member("b", &again).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    let layout = federation.layout("web");
+    assert_eq!(
+        (layout["a"], layout["c"]),
+        (6, 6),
+        "nothing is removed before it has been healthy for a minute"
+    );
     federation
-        .wait_until(
-            "back, once it has been healthy for a minute",
-            120,
-            async |federation| federation.sorted_layout("web") == [4, 4, 4],
-        )
+        .wait_until("back", 60, async |federation| {
+            federation.sorted_layout("web") == [4, 4, 4]
+        })
         .await;
     federation
         .wait_until("reachable", 5, async |federation| {

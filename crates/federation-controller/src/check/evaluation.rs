@@ -195,10 +195,14 @@ impl<'a> MemberEvaluation<'a> {
         self.believed.max(target.total())
     }
 
-    /// Replicas that the member may have: a pending write may or may not have been carried out.
+    /// Replicas that the member may have: a pending write may or may not have been carried out, and one that shows nothing may
+    /// have what was last requested of it, for example while it is drained.
     pub(super) fn possibly_requested(&self) -> u64 {
         let reported = self.requested().max(self.possibly_ready());
-        self.believed_of(reported).max(self.previously_desired())
+        let shows_nothing = self.live_set().is_none() && !self.eligibility.is_eligible();
+        let unseen = self.previously_requested.filter(|_| shows_nothing);
+        let known = self.believed_of(reported).max(self.previously_desired());
+        known.max(unseen.unwrap_or(0))
     }
 
     /// Whether nothing is decided before the first answer of the member. One without replicas of the set is not waited for.

@@ -1,8 +1,9 @@
 //! The next step from the requested to the desired replicas, with no fewer running (F20).
 //!
 //! A replica that runs is removed only while more replicas than the floor are available; one that doesn't run is removed at
-//! once, unless it may replace one of a cluster that has only just returned. Growth may exceed N by the surge. Every write of a step is safe by itself: a crash after any of them, or one that
-//! fails, leaves no fewer running than before, and no more than allowed.
+//! once, unless it may replace one of a cluster that has only just returned. Growth may exceed N by the surge. Every write of
+//! a step is safe by itself: a crash after any of them, or one that fails, leaves no fewer running than before, and no more
+//! than allowed.
 
 use planted_bugs::{PlantedBug, is_planted};
 

@@ -36,14 +36,9 @@ fn f20_a_move_makes_before_it_breaks() {
     let starting = [
         running(8, 4),
         ReplicaState {
-            requested: 2,
             ready: 0,
             available: 0,
-            failed: 0,
-            target: 4,
-            pending: 0,
-            unreliable: false,
-            limit: u64::MAX,
+            ..running(2, 4)
         },
     ];
     assert_eq!(
@@ -70,14 +65,9 @@ fn f20_what_does_not_run_is_given_up_at_once() {
     let full = [
         running(17, 22),
         ReplicaState {
-            requested: 17,
             ready: 6,
             available: 6,
-            failed: 0,
-            target: 8,
-            pending: 0,
-            unreliable: false,
-            limit: u64::MAX,
+            ..running(17, 8)
         },
     ];
     assert_eq!(
@@ -144,14 +134,8 @@ fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
     let fresh = [
         running(8, 4),
         ReplicaState {
-            requested: 2,
-            ready: 2,
             available: 0,
-            failed: 0,
-            target: 4,
-            pending: 0,
-            unreliable: false,
-            limit: u64::MAX,
+            ..running(2, 4)
         },
     ];
     assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
@@ -160,14 +144,8 @@ fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
 #[test]
 fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
     let slow = |requested| ReplicaState {
-        requested,
         ready: 10,
-        available: requested,
-        failed: 0,
-        target: 4,
-        pending: 0,
-        unreliable: false,
-        limit: u64::MAX,
+        ..running(requested, 4)
     };
     let bounds = bounds(12);
     assert_eq!(next_step(&[slow(10), running(5, 8)], bounds), [7, 5]);
@@ -191,14 +169,10 @@ fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
 #[test]
 fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
     let waiting = |requested| ReplicaState {
-        requested,
         ready: 11,
         available: 11,
-        failed: 0,
-        target: 17,
         pending: 6,
-        unreliable: false,
-        limit: u64::MAX,
+        ..running(requested, 17)
     };
     let bounds = Bounds {
         has_unwritable: false,
@@ -214,17 +188,14 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
 }
 
 fn state() -> impl Strategy<Value = ReplicaState> {
-    let numbers = (0..40u64, 0..40u64, 0..40u64, 0..40u64, 0..40u64);
+    let numbers = (0..40u64, 0..40u64, 0..40u64, 0..40u64, 0..40u64, 0..40u64);
     numbers.prop_map(
-        |(requested, ready, available, target, pending)| ReplicaState {
-            requested,
+        |(requested, ready, available, failed, target, pending)| ReplicaState {
             ready,
             available: available.min(ready).min(requested),
-            failed: 0,
-            target,
+            failed: failed.min(requested.saturating_sub(ready)),
             pending: pending.min(target),
-            unreliable: false,
-            limit: u64::MAX,
+            ..running(requested, target)
         },
     )
 }

@@ -1,5 +1,6 @@
 //! Draining a member: all replicas leave it, never fewer run, and those that no other cluster can take stay (F20).
 
+use cluster_informer::{SyncState, WorkloadView};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -270,4 +271,21 @@ fn f18_unplaced_replicas_name_the_cordoned_and_drained_members() {
         placed.message
     );
     assert_eq!(world.ready(), 30, "what nobody takes stays");
+}
+
+/// Its watches begin anew while it is drained, as after a change of its namespaces.
+#[test]
+fn f39_a_drained_member_that_shows_nothing_may_have_what_was_last_requested_of_it() {
+    let mut world = World::new(frs(24, even(true)), &["a", "b"]);
+    world.settle(1);
+    world.members[0].draining = true;
+    world.step();
+    assert_eq!(world.placed(), [12, 18], "N and the surge");
+    let a = &mut world.members[0];
+    (a.view, a.sync) = (WorkloadView::default(), SyncState::NotSynced);
+    for draining in [true, false] {
+        world.members[0].draining = draining;
+        let actions = world.check().actions;
+        assert!(actions.is_empty(), "{draining}: {actions:?}");
+    }
 }
