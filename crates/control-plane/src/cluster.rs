@@ -269,14 +269,14 @@ impl ControlPlane {
         copied
     }
 
-    /// Stops etcd and the API server, replaces the data of etcd by the [backup](Self::back_up), and starts both.
+    /// Stops everything, replaces the data of etcd by the [backup](Self::back_up), and starts everything again: controllers
+    /// that were not restarted would not see what is restored.
     pub async fn restore(&mut self) -> Result<()> {
-        self.kill(Program::ApiServer);
-        self.kill(Program::Etcd);
+        self.end();
         let data = self.directory.join(Program::Etcd.name());
         remove(&data)?;
         copy(&self.backup(), &data)?;
-        self.start_again(&[Program::Etcd, Program::ApiServer]).await
+        self.repair().await
     }
 
     fn backup(&self) -> PathBuf {

@@ -23,8 +23,31 @@ pub enum ProxyMode {
     Forward(Duration),
     /// Accepts all data and forwards none: connections stay open and silent.
     Blackhole,
+    /// Forwards no data of clients: the server does not see their requests, and its events arrive.
+    BlackholeRequests,
+    /// Forwards no data of the server: requests take effect, and no response arrives.
+    BlackholeResponses,
     /// Resets all connections, open ones included.
     Reset,
+}
+
+/// Who sends data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    Client,
+    Server,
+}
+
+impl ProxyMode {
+    /// After which time data is forwarded; `None` if it is not.
+    fn latency(self, sender: Sender) -> Option<Duration> {
+        match (self, sender) {
+            (Self::Forward(latency), _) => Some(latency),
+            (Self::BlackholeRequests, Sender::Server)
+            | (Self::BlackholeResponses, Sender::Client) => Some(Duration::ZERO),
+            _ => None,
+        }
+    }
 }
 
 /// A running proxy. Dropping it ends it.
@@ -96,8 +119,8 @@ async fn connection(client: TcpStream, target: SocketAddr, mut mode: watch::Rece
             let _ = server.set_nodelay(true);
             let (mut server_in, mut server_out) = tokio::io::split(server);
             tokio::select! {
-                _ = forward(&mut client_in, &mut server_out, up) => {}
-                _ = forward(&mut server_in, &mut client_out, down) => {}
+                _ = forward(Sender::Client, &mut client_in, &mut server_out, up) => {}
+                _ = forward(Sender::Server, &mut server_in, &mut client_out, down) => {}
             }
         };
         let reset = tokio::select! {
@@ -112,8 +135,9 @@ async fn connection(client: TcpStream, target: SocketAddr, mut mode: watch::Rece
     }
 }
 
-/// Forwards data in one direction as the mode says, until its end.
+/// Forwards the data of one side as the mode says, until its end.
 async fn forward(
+    sender: Sender,
     from: &mut (impl AsyncReadExt + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
     mut mode: watch::Receiver<ProxyMode>,
@@ -124,11 +148,9 @@ async fn forward(
         if len == 0 {
             return to.shutdown().await;
         }
-        let forwarding = mode
-            .wait_for(|mode| matches!(mode, ProxyMode::Forward(_)))
-            .await
-            .map(|mode| *mode);
-        if let Ok(ProxyMode::Forward(latency)) = forwarding {
+        let forwarding = mode.wait_for(|mode| mode.latency(sender).is_some()).await;
+        let latency = forwarding.ok().and_then(|mode| mode.latency(sender));
+        if let Some(latency) = latency {
             sleep(latency).await;
         }
         to.write_all(&buffer[..len]).await?;
@@ -137,6 +159,8 @@ async fn forward(
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
 
     async fn echo(listener: TcpListener) {
@@ -169,10 +193,19 @@ mod tests {
 
         proxy.set(ProxyMode::Blackhole);
         stream.write_all(b"two").await.unwrap();
-        let silent = tokio::time::timeout(Duration::from_millis(200), received(&mut stream)).await;
-        assert!(silent.is_err());
+        let silent = Duration::from_millis(200);
+        assert!(timeout(silent, received(&mut stream)).await.is_err());
         proxy.set(ProxyMode::Forward(Duration::from_millis(20)));
         assert_eq!(received(&mut stream).await.unwrap(), "two");
+
+        // The echo is held back on its way there, then on its way back.
+        for mode in [ProxyMode::BlackholeRequests, ProxyMode::BlackholeResponses] {
+            proxy.set(mode);
+            stream.write_all(b"three").await.unwrap();
+            assert!(timeout(silent, received(&mut stream)).await.is_err());
+            proxy.set(ProxyMode::Forward(Duration::ZERO));
+            assert_eq!(received(&mut stream).await.unwrap(), "three");
+        }
 
         proxy.set(ProxyMode::Reset);
         let error = received(&mut stream).await.unwrap_err();

@@ -73,7 +73,10 @@ impl Embedded {
                 faults.set_unreachable(false);
                 faults.set_latency(latency);
             }
-            ProxyMode::Blackhole | ProxyMode::Reset => faults.set_unreachable(true),
+            ProxyMode::Blackhole
+            | ProxyMode::BlackholeRequests
+            | ProxyMode::BlackholeResponses
+            | ProxyMode::Reset => faults.set_unreachable(true),
         }
     }
 

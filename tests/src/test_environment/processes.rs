@@ -53,6 +53,18 @@ impl TestEnvironment {
         compacted.expect("the API server restarts");
     }
 
+    /// Backs up a member's data, for [`restore_member`](Self::restore_member).
+    pub async fn back_up_member(&self, member: &str) {
+        let copied = self.cluster(member).await.back_up();
+        copied.expect("the data can be copied");
+    }
+
+    /// Restores a member from its backup.
+    pub async fn restore_member(&self, member: &str) {
+        let restored = self.cluster(member).await.restore().await;
+        restored.expect("the member starts again");
+    }
+
     /// Backs up the host's data, for [`restore_host`](Self::restore_host).
     pub async fn back_up_host(&self) {
         let control_planes = self.real().shared.control_planes().await;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use control_plane::ProxyMode;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::{
     N, power,
     processes::{favour, kill_while_moving},
-    run_sets, seconds, wait_balanced, wait_replaced,
+    run_sets, seconds, wait_balanced, wait_elsewhere, wait_replaced,
 };
 
 /// The sets that run.
@@ -54,6 +55,39 @@ pub(crate) async fn f39_a_silent_member_is_replaced_and_returns(env: &mut TestEn
     running.assert_never_below(N);
     running.assert_never_above(N + N / 3);
     eprintln!("replaced after {replaced:.1?}, balanced {returned:.1?} after the return");
+}
+
+/// Each kind of partition begins while replicas move, and cuts off a member that loses or gains some.
+pub(crate) async fn f39_no_kind_of_partition_costs_a_replica(env: &mut TestEnvironment) {
+    const ALL: u64 = 60;
+    env.run(&frs("web", 60, &even(true))).await;
+    let running = env.watch("web").await;
+    for (mode, favoured, cut) in [
+        (ProxyMode::Reset, "a", "b"),
+        (ProxyMode::Blackhole, "b", "c"),
+        (ProxyMode::BlackholeRequests, "c", "b"),
+        (ProxyMode::BlackholeResponses, "a", "c"),
+        (ProxyMode::BlackholeRequests, "b", "b"),
+        (ProxyMode::BlackholeResponses, "c", "c"),
+    ] {
+        favour(env, favoured).await;
+        seconds(1).await;
+        env.set_network(cut, mode);
+        // Until it is lost: enough may run elsewhere for a moment of the move.
+        seconds(12).await;
+        let replaced = wait_elsewhere(env, &[("web".to_owned(), ALL)], cut, 180).await;
+        env.set_network(cut, FORWARD);
+        let began = Instant::now();
+        env.wait_until("all replicas are in their clusters", 180, async |env| {
+            env.layout("web").await[favoured] == ALL * 8 / 10 && env.available("web").await == ALL
+        })
+        .await;
+        running.assert_never_below(ALL);
+        let back = began.elapsed();
+        eprintln!(
+            "{mode:?} of {cut}: replaced after 12 s and {replaced:.1?}, balanced {back:.1?} later"
+        );
+    }
 }
 
 pub(crate) async fn f20_fifty_kills_in_moves_of_200_replicas(env: &mut TestEnvironment) {

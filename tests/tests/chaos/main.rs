@@ -50,6 +50,14 @@ fn main() -> ExitCode {
             store::f20_a_host_restored_from_a_backup_is_followed,
             ClusterProcesses
         ),
+        scenario!(
+            store::f39_a_member_restored_from_a_backup_is_followed,
+            ClusterProcesses
+        ),
+        scenario!(
+            long::f39_no_kind_of_partition_costs_a_replica,
+            ClusterProcesses
+        ),
     ];
     let usual = TestEnvironmentSpec {
         config: Config::default(),
@@ -114,17 +122,28 @@ async fn wait_balanced(env: &TestEnvironment, count: usize, seconds: u64) -> Dur
 
 /// Waits until the other members than `lost` run all replicas of each set. Returns how long that took.
 async fn wait_replaced(env: &TestEnvironment, count: usize, lost: &str, limit: u64) -> Duration {
+    let sets: Vec<_> = names(count).map(|name| (name, N)).collect();
+    wait_elsewhere(env, &sets, lost, limit).await
+}
+
+/// The same of sets with these numbers of replicas.
+async fn wait_elsewhere(
+    env: &TestEnvironment,
+    sets: &[(String, u64)],
+    lost: &str,
+    limit: u64,
+) -> Duration {
     let began = tokio::time::Instant::now();
     let members = env.member_names().into_iter();
     let others: Vec<_> = members.filter(|member| member != lost).collect();
     env.wait_until("the others run all replicas", limit, async |env| {
-        for name in names(count) {
+        for (name, replicas) in sets {
             let mut available = 0;
             for member in &others {
-                let set = env.local_set(member, &name).await;
+                let set = env.local_set(member, name).await;
                 available += set["status"]["availableReplicas"].as_u64().unwrap_or(0);
             }
-            if available < N {
+            if available < *replicas {
                 return false;
             }
         }
