@@ -55,7 +55,7 @@ impl Connect for AdministratorClients {
     }
 }
 
-/// Functions that wrap the administrator's client of a member, by the member's name.
+/// Functions that wrap the client of a member, by the member's name.
 pub(crate) type Interceptors =
     Arc<Mutex<BTreeMap<String, Box<dyn Fn(Client) -> Client + Send + Sync>>>>;
 
@@ -75,27 +75,28 @@ impl Connect for Routes {
             .services
             .get(name)
             .ok_or_else(|| KubeconfigError::Client(format!("no cluster {name}")));
-        // In this process a request without a token is the administrator's: no other kubeconfig may do that.
-        let token = kubeconfig.token().unwrap_or("none");
-        if token == ADMINISTRATOR {
-            let client = service.map(|service| Client::new(service.clone(), "default"));
-            let client = client.map(|client| match self.interceptors.lock().get(name) {
-                Some(intercept) => intercept(client),
-                None => client,
-            });
-            return futures::future::ready(client).boxed();
-        }
-        let header = HeaderValue::try_from(format!("Bearer {token}"));
         let client = service.and_then(|service| {
-            let header = header.map_err(|_| KubeconfigError::Token)?;
-            let service = service
-                .clone()
-                .map_request(move |mut request: Request<Body>| {
-                    request.headers_mut().insert(AUTHORIZATION, header.clone());
-                    request
-                });
-            Ok(Client::new(service, "default"))
+            // In this process a request without a token is the administrator's: no other kubeconfig may do that.
+            match kubeconfig.token().unwrap_or("none") {
+                ADMINISTRATOR => Ok(Client::new(service.clone(), "default")),
+                token => client_of(token, service.clone()),
+            }
+        });
+        let client = client.map(|client| match self.interceptors.lock().get(name) {
+            Some(intercept) => intercept(client),
+            None => client,
         });
         futures::future::ready(client).boxed()
     }
+}
+
+/// A client whose requests have this token.
+fn client_of(token: &str, service: CrashableService) -> Result<Client, KubeconfigError> {
+    let header = HeaderValue::try_from(format!("Bearer {token}"));
+    let header = header.map_err(|_| KubeconfigError::Token)?;
+    let service = service.map_request(move |mut request: Request<Body>| {
+        request.headers_mut().insert(AUTHORIZATION, header.clone());
+        request
+    });
+    Ok(Client::new(service, "default"))
 }

@@ -176,6 +176,6 @@ async fn create(client: &Client, object: Value) {
 }
 
 /// The Secret of a member.
-fn secret_name(member: &str) -> String {
+pub(crate) fn secret_name(member: &str) -> String {
     format!("member-{member}")
 }

@@ -37,16 +37,16 @@ const BUGS: [Planted; PlantedBug::ALL.len()] = {
     use PlantedBug as B;
     const DIP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown];
     [
-        of(B::UnknownMembersBySpec, 714, DIP),
-        of(B::ReturnedPodsBelieved, 114, DIP),
-        of(B::CapacityFromLeavingPods, 54, &[I::KnownCapacity]),
-        of(B::TemplateBlocksScaling, 300, &[I::Reached]),
-        of(B::OwnerIgnoredByDeletion, 29, &[I::OnlyOurs, I::NoDeletion]),
-        of(B::LostScaleDownForgotten, 750, DIP),
-        of(B::RequestedIsAvailable, 3, DIP),
-        of(B::SurgeOfEachCluster, 35, &[I::NoSurplus]),
-        of(B::DeletionLostInRelist, 141, &[I::Reached, I::Settled]),
-        of(B::StatusNotCompared, 139, &[I::Settled]),
+        of(B::UnknownMembersBySpec, 27, DIP),
+        of(B::ReturnedPodsBelieved, 20, DIP),
+        of(B::CapacityFromLeavingPods, 10, &[I::KnownCapacity]),
+        of(B::TemplateBlocksScaling, 263, &[I::Reached]),
+        of(B::OwnerIgnoredByDeletion, 9, &[I::OnlyOurs, I::NoDeletion]),
+        of(B::LostScaleDownForgotten, 43, DIP),
+        of(B::RequestedIsAvailable, 6, DIP),
+        of(B::SurgeOfEachCluster, 40, &[I::NoSurplus]),
+        of(B::DeletionLostInRelist, 48, &[I::Reached, I::Settled]),
+        of(B::StatusNotCompared, 328, &[I::Settled]),
     ]
 };
 

@@ -80,7 +80,7 @@ pub struct SimFederation {
     members: BTreeMap<String, SimCluster>,
     controller: Option<Process>,
     events: mpsc::Sender<MemberEvent>,
-    /// What wraps the administrators' clients, by member.
+    /// What wraps the controller's clients, by member.
     interceptors: Interceptors,
     /// Members whose kubeconfig is in a Secret on the host.
     pub(crate) joined: BTreeSet<String>,
@@ -307,7 +307,7 @@ impl SimFederation {
         self.events.send(event).await.unwrap();
     }
 
-    /// Wraps the administrator's client of the member `name` by `interceptor`, from its next kubeconfig on.
+    /// Wraps the controller's client of the member `name` by `interceptor`, from its next kubeconfig on.
     pub fn intercept(
         &self,
         name: &str,

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use fedrs_api::{DeletionPolicy, ValidFrs};
-use sim_cluster::{Change, kinds};
+use serde_json::json;
+use sim_cluster::{Change, Object, kinds};
 
 use super::{
     observed::{FrsState, Observed, desired},
@@ -14,14 +15,18 @@ use super::{
 
 /// Checks a change of a local set.
 pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
-    let is_deleted = |object: Option<&sim_cluster::Object>| {
+    let is_deleted = |object: Option<&Object>| {
         object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some())
     };
     if is_of_set(observed, change) && change.old.is_some() && is_deleted(change.new.as_ref()) {
         if is_deleted(change.old.as_ref()) {
             return None;
         }
-        let deletion = deletion(observed, member, &change.name);
+        let is_replaced = change
+            .old
+            .as_ref()
+            .is_some_and(|set| has_other_selector(observed, set));
+        let deletion = deletion(observed, member, &change.name).filter(|_| !is_replaced);
         return deletion.map(Violation::of(Invariant::NoDeletion));
     }
     of_replicas(observed, member, change)
@@ -57,6 +62,14 @@ pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) ->
 
 fn is_of_set(observed: &Observed, change: &Change) -> bool {
     change.kind == *kinds::REPLICA_SETS && observed.has_set(&change.name)
+}
+
+/// F29: whether a set has another selector than its FederatedReplicaSet, so that it can't be adopted.
+fn has_other_selector(observed: &Observed, set: &Object) -> bool {
+    let name = set["metadata"]["name"].as_str().unwrap_or_default();
+    let selector = &set["spec"]["selector"];
+    let is_other = |frs: &ValidFrs| json!(frs.selector) != *selector;
+    observed.specs(name).any(is_other)
 }
 
 /// F5: a local set is deleted only with its FederatedReplicaSet, and only if that asks for it.

@@ -21,7 +21,7 @@ use sim_cluster::Change;
 pub(crate) use bounds::of_replicas;
 pub(crate) use observed::{Observed, is_written_by_fedrs};
 pub use violation::{Invariant, Violation};
-pub(crate) use visibility::OutageKind;
+pub(crate) use visibility::{OutageKind, RESTORED};
 
 /// Checks a change that the controller made to the host.
 pub(crate) fn of_host(observed: &Observed, change: &Change) -> Option<Violation> {

@@ -8,7 +8,7 @@ use std::{
 use federation_controller::config::Config;
 use fedrs_api::{DeletionPolicy, FederatedReplicaSet, ValidFrs, names};
 use serde_json::Value;
-use sim_cluster::{Change, Object, kinds};
+use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::visibility::{OutageKind, Visibility, max_age};
@@ -94,6 +94,20 @@ pub(crate) struct LocalSet {
 }
 
 impl LocalSet {
+    /// Records the current state of the ReplicaSet.
+    fn put(&mut self, set: Option<&Object>) {
+        let now = desired(set);
+        self.uid = set.map(uid_of).unwrap_or_default();
+        let is_scaled = now != *self.desired.now();
+        self.desired.put(now);
+        if is_scaled && set.is_none_or(|set| is_written_by_fedrs(set)) {
+            self.requested.put(now);
+        } else if is_scaled {
+            self.edited = Some(Instant::now());
+        }
+        self.is_taken.put(set.is_some_and(has_controller));
+    }
+
     /// No request that is on its way counts any more.
     fn forget_in_flight(&mut self) {
         for (_, counts) in &mut self.in_flight {
@@ -163,6 +177,13 @@ impl Observed {
         let member = self.members.get_mut(cluster);
         let visibility = member.map_or(&mut self.host, |member| &mut member.visibility);
         visibility.set(reason, on, &self.config, kind);
+    }
+
+    /// Whether this makes a cluster unobservable now.
+    pub(crate) fn is_unobservable_because(&self, cluster: &str, reason: &str) -> bool {
+        let member = self.members.get(cluster);
+        let visibility = member.map_or(&self.host, |member| &member.visibility);
+        visibility.has(reason)
     }
 
     /// Records that a change is on its way, or has arrived.
@@ -267,6 +288,33 @@ impl Observed {
         }
     }
 
+    /// Records that a member has the objects that its API server shows, and no others.
+    pub(crate) fn member_restored(&mut self, member: &str, api: &Api) {
+        let Some(member) = self.members.get_mut(member) else {
+            return;
+        };
+        let named = |object: Object| {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            (name.to_owned(), object)
+        };
+        let sets = api.list(&kinds::REPLICA_SETS, Some("default")).into_iter();
+        let sets: BTreeMap<_, _> = sets.map(named).collect();
+        for (name, local) in &mut member.local {
+            local.put(sets.get(name));
+            local.forget_in_flight();
+        }
+        let nodes = api.list(&kinds::NODES, None).into_iter().map(named);
+        member.nodes = nodes
+            .map(|(name, node)| (name, is_ready_node(&node)))
+            .collect();
+        let pods = api.list(&kinds::PODS, Some("default")).into_iter();
+        let pods = pods.map(named);
+        member.pods = pods
+            .filter_map(|(name, pod)| Some((name, observed_pod(&pod)?)))
+            .collect();
+        member.count();
+    }
+
     /// Records a change of a member. Whether the pods of a set that run are other ones.
     pub(crate) fn member_changed(&mut self, member: &str, change: &Change) -> bool {
         let Some(member) = self.members.get_mut(member) else {
@@ -274,22 +322,11 @@ impl Observed {
         };
         if change.kind == *kinds::REPLICA_SETS {
             if let Some(local) = member.local.get_mut(&change.name) {
-                let now = desired(change.new.as_ref());
-                local.uid = change.new.as_ref().map(uid_of).unwrap_or_default();
+                local.put(change.new.as_ref());
                 if is_new_generation(change) {
                     // Their preconditions fail.
                     local.forget_in_flight();
                 }
-                let is_scaled = now != *local.desired.now();
-                local.desired.put(now);
-                if is_scaled && change.new.as_deref().is_none_or(is_written_by_fedrs) {
-                    local.requested.put(now);
-                } else if is_scaled {
-                    local.edited = Some(Instant::now());
-                }
-                local
-                    .is_taken
-                    .put(change.new.as_ref().is_some_and(has_controller));
             }
             // The pods of a ReplicaSet that is gone are not those of the next one.
             return member.count();

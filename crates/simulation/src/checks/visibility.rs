@@ -24,6 +24,9 @@ pub(crate) enum OutageKind {
     Lies,
 }
 
+/// The controller's view of a cluster is newer than the restored cluster, until it notices the restoration.
+pub(crate) const RESTORED: (&str, OutageKind) = ("restored", OutageKind::Events);
+
 /// Whether a cluster can be observed, and its last outage. At first it can be.
 #[derive(Default)]
 pub(super) struct Visibility {
@@ -94,6 +97,11 @@ impl Visibility {
         if let Some(outage) = &mut self.outage {
             outage.is_listed &= !on || kind == OutageKind::Events;
         }
+    }
+
+    /// Whether this makes the cluster unobservable now.
+    pub(super) fn has(&self, reason: &str) -> bool {
+        self.reasons.contains_key(reason)
     }
 
     /// Records that a controller starts: it lists the cluster.

@@ -33,6 +33,17 @@ pub enum Action {
         /// The patch.
         spec: Value,
     },
+    /// Somebody creates a ReplicaSet of the name of a FederatedReplicaSet.
+    CreateLocalSet {
+        /// The member.
+        member: String,
+        /// The set.
+        set: String,
+        /// Its replicas.
+        replicas: u32,
+        /// Whether it has the selector of the FederatedReplicaSet.
+        same_selector: bool,
+    },
     /// Somebody changes a local ReplicaSet by a merge patch.
     EditLocalSet {
         /// The member.
@@ -166,10 +177,16 @@ pub enum Action {
         /// How long it does not run.
         down_ms: u64,
     },
-    /// Backs up the host, and replaces the previous backup.
-    BackUpHost,
-    /// Restores the last backup of the host.
-    RestoreHost,
+    /// Backs up a cluster, and replaces its previous backup.
+    BackUp {
+        /// The member, or `host`.
+        cluster: String,
+    },
+    /// Restores the last backup of a cluster.
+    Restore {
+        /// The member, or `host`.
+        cluster: String,
+    },
     /// The election of a controller is suspended, so that the controller does not notice the end of its term.
     Suspend {
         /// The number of the controller, from 1, modulo the number of controllers.
@@ -232,7 +249,8 @@ impl Action {
             | Self::Quota { member, .. }
             | Self::DelayChanges { member, .. }
             | Self::Node { member, .. } => vec![member],
-            Self::EditLocalSet { member, set, .. }
+            Self::CreateLocalSet { member, set, .. }
+            | Self::EditLocalSet { member, set, .. }
             | Self::DeleteLocalSet { member, set, .. }
             | Self::TakeOver { member, set } => {
                 vec![member, set]
@@ -243,11 +261,11 @@ impl Action {
             | Self::Reject { cluster, .. }
             | Self::LoseResponses { cluster, .. }
             | Self::CutWatches { cluster }
-            | Self::Compact { cluster } => vec![cluster],
+            | Self::Compact { cluster }
+            | Self::BackUp { cluster }
+            | Self::Restore { cluster } => vec![cluster],
             Self::StepClock { clock, .. } => vec![clock],
-            Self::Crash { .. } | Self::Suspend { .. } | Self::BackUpHost | Self::RestoreHost => {
-                Vec::new()
-            }
+            Self::Crash { .. } | Self::Suspend { .. } => Vec::new(),
         }
     }
 }
@@ -259,7 +277,18 @@ impl fmt::Display for Action {
             Self::DeleteSet { set } => write!(to, "user deletes {set}"),
             Self::CreateSet { set } => write!(to, "user creates {set}"),
             Self::EditMember { member, spec } => {
-                write!(to, "administrator edits MemberCluster {member}: {spec}")
+                write!(to, "user edits MemberCluster {member}: {spec}")
+            }
+            Self::CreateLocalSet {
+                member,
+                set,
+                replicas,
+                same_selector,
+            } => {
+                write!(
+                    to,
+                    "{member}: somebody creates ReplicaSet {set}: replicas {replicas}, same selector {same_selector}"
+                )
             }
             Self::EditLocalSet { member, set, patch } => {
                 write!(to, "{member}: somebody edits ReplicaSet {set}: {patch}")
@@ -276,13 +305,9 @@ impl fmt::Display for Action {
                 write!(to, "{member}: a Deployment takes ReplicaSet {set} over")
             }
             Self::EditPod { pod, patch } => {
-                let Selected { member, set, index } = pod;
-                write!(to, "{member}: somebody edits pod {index} of {set}: {patch}")
+                write!(to, "{}: somebody edits {pod}: {patch}", pod.member)
             }
-            Self::DeletePod { pod } => {
-                let Selected { member, set, index } = pod;
-                write!(to, "{member}: somebody deletes pod {index} of {set}")
-            }
+            Self::DeletePod { pod } => write!(to, "{}: somebody deletes {pod}", pod.member),
             Self::Quota { member, pods } => match pods {
                 Some(pods) => write!(to, "{member}: quota of {pods} pods"),
                 None => write!(to, "{member}: no quota"),
@@ -334,25 +359,33 @@ impl fmt::Display for Action {
                 after,
                 down_ms,
             } => {
-                let when = match (write, after) {
-                    (0, _) => String::new(),
-                    (write, false) => format!(" before write {write} from now"),
-                    (write, true) => format!(" after write {write} from now"),
-                };
+                let when = when(*write, *after);
                 write!(
                     to,
                     "controller {process} crashes{when}, restarts after {down_ms} ms"
                 )
             }
-            Self::BackUpHost => write!(to, "host: backup"),
-            Self::RestoreHost => write!(to, "host: the backup is restored"),
+            Self::BackUp { cluster } => write!(to, "{cluster}: backup"),
+            Self::Restore { cluster } => write!(to, "{cluster}: the backup is restored"),
             Self::Suspend { process, ms } => {
-                write!(
-                    to,
-                    "election of controller {process} is suspended for {ms} ms"
-                )
+                write!(to, "controller {process}: election stops for {ms} ms")
             }
         }
+    }
+}
+
+/// When a controller crashes.
+fn when(write: u64, after: bool) -> String {
+    match (write, after) {
+        (0, _) => String::new(),
+        (write, false) => format!(" before write {write} from now"),
+        (write, true) => format!(" after write {write} from now"),
+    }
+}
+
+impl fmt::Display for Selected {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "pod {} of {}", self.index, self.set)
     }
 }
 

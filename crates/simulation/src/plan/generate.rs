@@ -24,6 +24,7 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
             name: format!("m{number}"),
             nodes: random.random_range(1..=3),
             pods_per_node: *[4, 8, 20, 110].choose(&mut random).unwrap_or(&20),
+            joined: random.random_bool(0.3),
         })
         .collect();
     let sets: Vec<_> = ["web", "shop", "mail"]
@@ -167,9 +168,11 @@ impl Generator {
             | Kind::Template
             | Kind::Pause
             | Kind::Lifecycle
-            | Kind::Cordon => self.edit(kind),
+            | Kind::Cordon
+            | Kind::Namespaces => self.edit(kind),
             Kind::ExternalScale
             | Kind::ExternalDelete
+            | Kind::ExternalCreate
             | Kind::TakeOver
             | Kind::Labels
             | Kind::PodDeletion
@@ -204,10 +207,10 @@ impl Generator {
                 self.now(Action::StepClock { clock, seconds });
             }
             Kind::Crash => self.crash(),
-            Kind::Restore => {
-                self.now(Action::BackUpHost);
-                let age = self.random.random_range(1_000..120_000);
-                self.push(self.now_ms + age, Action::RestoreHost);
+            Kind::HostRestore => self.restore(HOST.to_owned()),
+            Kind::MemberRestore => {
+                let member = self.member();
+                self.restore(member);
             }
             Kind::Suspend => {
                 let process = self.process();
@@ -247,15 +250,16 @@ impl Generator {
                 } else {
                     "unschedulable"
                 };
-                let spec = json!({ field: true });
-                self.now(Action::EditMember {
-                    member: member.clone(),
-                    spec,
-                });
-                if let Some(duration) = self.duration_ms() {
-                    let spec = json!({ field: false });
-                    self.push(self.now_ms + duration, Action::EditMember { member, spec });
-                }
+                self.edit_member(member, json!({ field: true }), json!({ field: false }));
+                return;
+            }
+            Kind::Namespaces => {
+                // Each name is watched by itself; the sets are in the first one.
+                let name = *["default", "other"]
+                    .choose(&mut self.random)
+                    .unwrap_or(&"default");
+                let namespaces = json!({ "namespaces": { "names": [name] } });
+                self.edit_member(member, namespaces, json!({ "namespaces": null }));
                 return;
             }
             _ => {
@@ -272,6 +276,27 @@ impl Generator {
             }
         };
         self.now(Action::EditSet { set, spec });
+    }
+
+    /// Changes a MemberCluster, and perhaps back.
+    fn edit_member(&mut self, member: String, spec: Value, back: Value) {
+        self.now(Action::EditMember {
+            member: member.clone(),
+            spec,
+        });
+        if let Some(duration) = self.duration_ms() {
+            let spec = back;
+            self.push(self.now_ms + duration, Action::EditMember { member, spec });
+        }
+    }
+
+    /// Backs a cluster up, and restores that later.
+    fn restore(&mut self, cluster: String) {
+        self.now(Action::BackUp {
+            cluster: cluster.clone(),
+        });
+        let age = self.random.random_range(1_000..120_000);
+        self.push(self.now_ms + age, Action::Restore { cluster });
     }
 
     fn placement_edit(&mut self, member: &str) -> Value {
@@ -304,6 +329,12 @@ impl Generator {
                     orphan,
                 }
             }
+            Kind::ExternalCreate => Action::CreateLocalSet {
+                member,
+                set,
+                replicas: self.random.random_range(0..12),
+                same_selector: self.random.random_bool(0.6),
+            },
             Kind::TakeOver => Action::TakeOver { member, set },
             Kind::Labels if self.random.random_bool(0.5) => {
                 let patch = without_label("fedrs.dev/member-cluster");
@@ -487,6 +518,14 @@ fn spec_of(name: &str, members: &[MemberPlan], random: &mut StdRng) -> Value {
     let mut set = frs(name, random.random_range(0..=most), &placement);
     if random.random_bool(0.15) {
         set["spec"]["minReadySeconds"] = random.random_range(1..20).into();
+    }
+    if random.random_bool(0.3) {
+        let surge = [json!(1), json!(5), json!("50%"), json!("100%")];
+        set["spec"]["rescheduling"] = json!({
+            "maxMoveSurge": (surge.choose(random)),
+            "unscheduledTimeoutSeconds": ([5, 60, 300].choose(random)),
+            "lostGracePeriodSeconds": ([0, 20, 60, 300].choose(random)),
+        });
     }
     // The slower pods start, the more happens meanwhile.
     if random.random_bool(0.4) {

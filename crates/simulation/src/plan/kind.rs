@@ -13,8 +13,10 @@ pub(super) enum Kind {
     Pause,
     Lifecycle,
     Cordon,
+    Namespaces,
     ExternalScale,
     ExternalDelete,
+    ExternalCreate,
     TakeOver,
     Labels,
     PodDeletion,
@@ -32,23 +34,26 @@ pub(super) enum Kind {
     Crash,
     CrashLoop,
     Suspend,
-    Restore,
+    HostRestore,
+    MemberRestore,
 }
 
 impl Kind {
     /// Edits by users.
-    const EDITS: [Self; 6] = [
+    const EDITS: [Self; 7] = [
         Self::Scale,
         Self::Placement,
         Self::Template,
         Self::Pause,
         Self::Lifecycle,
         Self::Cordon,
+        Self::Namespaces,
     ];
     /// Edits by other writers, and faults.
-    const FAULTS: [Self; 31] = [
+    const FAULTS: [Self; 33] = [
         Self::ExternalScale,
         Self::ExternalDelete,
+        Self::ExternalCreate,
         Self::TakeOver,
         Self::Labels,
         Self::PodDeletion,
@@ -77,7 +82,8 @@ impl Kind {
         Self::Crash,
         Self::CrashLoop,
         Self::Suspend,
-        Self::Restore,
+        Self::HostRestore,
+        Self::MemberRestore,
     ];
 
     /// Some kinds, each with a weight: one or more edits, and up to all faults.

@@ -56,6 +56,10 @@ pub struct MemberPlan {
     pub nodes: u32,
     /// How many pods each of them can run.
     pub pods_per_node: u32,
+    /// Whether its kubeconfig is in a Secret on the host, with the permissions of the controller's ServiceAccount, and not in
+    /// a file, with those of an administrator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
 }
 
 /// A FederatedReplicaSet in the namespace `default`.

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use sim_cluster::{NodeSpec, RequestMatcher, Status, Verb, kinds};
 use tokio::time::Duration;
 
-use super::runner::{RESTORED, Runner, Timer};
+use super::runner::{Runner, Timer};
 use crate::{
-    checks::OutageKind,
+    checks::{OutageKind, RESTORED},
     hostile::Attack,
-    join::MEMBERS_PATH,
+    join::{MEMBERS_PATH, secret_name},
     plan::{Action, Fault, Selected},
     sim_federation::{FRS_PATH, HOST},
     trace::Topic,
@@ -20,8 +20,10 @@ use crate::{
 const NODES_BOOT: Duration = Duration::from_secs(35);
 /// The first requests to an API server that starts are rejected: it has not read yet who may do what.
 const STARTING: u32 = 6;
-/// By this time the controller has noticed that its watches, from versions that no longer exist, are silent.
-const RESTORE_SEEN: Duration = Duration::from_secs(300);
+/// By this time the controller has noticed that the watches of the host, from versions that no longer exist, are silent.
+const HOST_RESTORE_SEEN: Duration = Duration::from_secs(300);
+/// By this time it has compared the version of a member with the one that it knows.
+const MEMBER_RESTORE_SEEN: Duration = Duration::from_secs(60);
 /// The collection of local sets.
 const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 /// The collection of Deployments.
@@ -50,6 +52,15 @@ impl Runner {
                 let path = format!("{MEMBERS_PATH}/{member}");
                 self.patch(HOST, &path, &json!({ "spec": spec })).await;
             }
+            Action::CreateLocalSet {
+                member,
+                set,
+                replicas,
+                same_selector,
+            } => {
+                self.create_local_set(member, set, *replicas, *same_selector)
+                    .await;
+            }
             Action::EditLocalSet { member, set, patch } => {
                 self.patch(member, &format!("{LOCAL_SETS}/{set}"), patch)
                     .await;
@@ -77,7 +88,7 @@ impl Runner {
                 }
             }
             Action::Quota { member, pods } => self.quota(member, *pods).await,
-            Action::Switch { cluster, fault, on } => self.switch(cluster, *fault, *on),
+            Action::Switch { cluster, fault, on } => self.switch(cluster, *fault, *on).await,
             Action::StepClock { clock, seconds } => self.step_clock(clock, *seconds),
             Action::Node {
                 member,
@@ -90,8 +101,11 @@ impl Runner {
                 after,
                 down_ms,
             } => self.crash(*process, *write, *after, *down_ms).await,
-            Action::BackUpHost => self.backup = Some(self.federation.host().snapshot()),
-            Action::RestoreHost => self.restore(),
+            Action::BackUp { cluster } => {
+                let backup = self.federation.cluster(cluster).snapshot();
+                self.backups.insert(cluster.clone(), backup);
+            }
+            Action::Restore { cluster } => self.restore(cluster),
             Action::Suspend { process, ms } => self.suspend(*process, *ms),
             Action::DelayChanges { member, times, ms } => {
                 let delay = Duration::from_millis(*ms);
@@ -104,6 +118,31 @@ impl Runner {
             | Action::CutWatches { .. }
             | Action::Compact { .. } => self.fault(action),
         }
+    }
+
+    /// A ReplicaSet of the name of the set, which nobody but its creator knows.
+    async fn create_local_set(&self, member: &str, set: &str, replicas: u32, same_selector: bool) {
+        let all = json!({ "app": set, "by": "somebody" });
+        let selector = if same_selector {
+            json!({ "app": set })
+        } else {
+            all.clone()
+        };
+        let object = json!({
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": { "name": set },
+            "spec": {
+                "replicas": replicas,
+                "selector": { "matchLabels": selector },
+                "template": {
+                    "metadata": { "labels": all },
+                    "spec": { "containers": [{ "name": "main", "image": "registry.example/main:0" }] },
+                },
+            },
+        });
+        self.request(member, Method::POST, LOCAL_SETS, &object)
+            .await;
     }
 
     /// A Deployment of the name of the set, which runs nothing, becomes the controller of its local set.
@@ -195,7 +234,7 @@ impl Runner {
     }
 
     /// Begins or ends a fault that lasts.
-    pub(super) fn switch(&mut self, cluster: &str, fault: Fault, on: bool) {
+    pub(super) async fn switch(&mut self, cluster: &str, fault: Fault, on: bool) {
         let key = (cluster.to_owned(), fault);
         let changes = if on {
             self.faults.insert(key)
@@ -247,14 +286,25 @@ impl Runner {
             Fault::NoControllerManager => {
                 self.federation.member(cluster).start_controller_manager();
             }
-            Fault::NoKubeconfig if on => self.processes.set_kubeconfig(cluster, false),
-            Fault::NoKubeconfig => self.processes.set_kubeconfig(cluster, true),
+            Fault::NoKubeconfig => self.set_kubeconfig(cluster, !on).await,
             Fault::Mutations => {
                 // The mutations of a member are always the same ones.
                 let seed = cluster.bytes().map(u64::from).sum();
                 let attack = on.then_some(Attack::Mutations(seed));
                 self.hostile[cluster].set_attack(attack);
             }
+        }
+    }
+
+    /// Adds or removes the kubeconfig of a member: its file, or the reference to its Secret.
+    async fn set_kubeconfig(&mut self, member: &str, exists: bool) {
+        if self.federation.joined.contains(member) {
+            let reference = exists.then(|| secret_reference(member));
+            let path = format!("{MEMBERS_PATH}/{member}");
+            self.patch(HOST, &path, &json!({ "spec": { "secretRef": reference } }))
+                .await;
+        } else {
+            self.processes.set_kubeconfig(member, exists);
         }
     }
 
@@ -318,22 +368,27 @@ impl Runner {
         }
     }
 
-    fn restore(&mut self) {
+    fn restore(&mut self, cluster: &str) {
         // Nobody can know from the Lease who leads if its host is restored again before a term can have ended.
-        let was_restored = |timer: &Timer| matches!(timer, Timer::HostSeen);
-        let backup = self.backup.as_ref();
+        let was_restored = |timer: &Timer| matches!(timer, Timer::RestoreSeen(of) if of == cluster);
+        let backup = self.backups.get(cluster);
         let Some(backup) = backup.filter(|_| !self.timers.values().any(was_restored)) else {
             self.recorder.trace(
                 Topic::Step,
-                "(has no effect: there is no backup, or the host was just restored)",
+                "(has no effect: there is no backup, or the cluster was just restored)",
             );
             return;
         };
-        self.federation.host().restore(backup);
         self.recorder
-            .observe(|observed| observed.set_unobservable(HOST, RESTORED, true));
-        self.set_timer(RESTORE_SEEN, Timer::HostSeen);
-        self.count("restored hosts");
+            .observe(|observed| observed.set_unobservable(cluster, RESTORED, true));
+        self.federation.cluster(cluster).restore(backup);
+        let (seen_after, what) = if cluster == HOST {
+            (HOST_RESTORE_SEEN, "restored hosts")
+        } else {
+            (MEMBER_RESTORE_SEEN, "restored members")
+        };
+        self.set_timer(seen_after, Timer::RestoreSeen(cluster.to_owned()));
+        self.count(what);
     }
 
     fn suspend(&mut self, process: u32, ms: u64) {
@@ -410,7 +465,7 @@ impl Runner {
                 .cloned()
                 .collect();
             for (cluster, fault) in lasting {
-                self.switch(&cluster, fault, false);
+                self.switch(&cluster, fault, false).await;
             }
             self.federation.cluster(cluster).faults().heal();
             self.put_slow(cluster, Duration::ZERO);
@@ -427,8 +482,12 @@ impl Runner {
             let node = NodeSpec::new(format!("{member}-large")).pods(300);
             let _ = self.federation.member(member).add_node(&node);
             let path = format!("{MEMBERS_PATH}/{member}");
-            let open = json!({ "spec": { "unschedulable": false, "drain": false } });
-            self.patch(HOST, &path, &open).await;
+            let mut open = json!({ "unschedulable": false, "drain": false, "namespaces": null });
+            if self.federation.joined.contains(member) {
+                // A restored host may be of when there was none.
+                open["secretRef"] = secret_reference(member);
+            }
+            self.patch(HOST, &path, &json!({ "spec": open })).await;
         }
         for set in self.sets.clone() {
             let path = format!("{FRS_PATH}/{}", set.name);
@@ -438,6 +497,11 @@ impl Runner {
         }
         self.start_controllers();
     }
+}
+
+/// The reference of a joined member to its Secret.
+fn secret_reference(member: &str) -> Value {
+    json!({ "name": secret_name(member) })
 }
 
 /// The requests of a kind.

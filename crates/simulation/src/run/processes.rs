@@ -32,8 +32,8 @@ pub(super) struct Processes {
     /// Whether they take part in an election.
     elect: bool,
     slots: Vec<Option<Process>>,
-    /// The members with a kubeconfig.
-    members: BTreeSet<String>,
+    /// The members with a kubeconfig in a file.
+    files: BTreeSet<String>,
     recorder: Recorder,
 }
 
@@ -111,11 +111,11 @@ impl WriteObserver for Writer {
 
 impl Processes {
     /// One process without an election if `candidates` is 0; none runs yet.
-    pub(super) fn new(candidates: u32, members: &[String], recorder: Recorder) -> Self {
+    pub(super) fn new(candidates: u32, files: BTreeSet<String>, recorder: Recorder) -> Self {
         Self {
             elect: candidates > 0,
             slots: (0..candidates.max(1)).map(|_| None).collect(),
-            members: members.iter().cloned().collect(),
+            files,
             recorder,
         }
     }
@@ -144,7 +144,7 @@ impl Processes {
         }));
         let parts = federation.parts(&lifetime);
         let files = Files(Arc::new(Mutex::new(Directory {
-            members: self.members.clone(),
+            members: self.files.clone(),
             follower: None,
         })));
         let (cancel, suspension) = (CancellationToken::new(), Suspension::default());
@@ -215,12 +215,12 @@ impl Processes {
         }
     }
 
-    /// Adds or removes the kubeconfig of a member.
+    /// Adds or removes the file of a member.
     pub(super) fn set_kubeconfig(&mut self, member: &str, exists: bool) {
         if exists {
-            self.members.insert(member.to_owned());
+            self.files.insert(member.to_owned());
         } else {
-            self.members.remove(member);
+            self.files.remove(member);
         }
         for process in self.slots.iter().flatten() {
             process.files.set(member, exists);

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     changes::next_changes,
-    checks::{self, Invariant, Observed, Violation},
+    checks::{self, Invariant, Observed, RESTORED, Violation},
     crash::DelayedRequest,
     sim_federation::HOST,
     trace::{Topic, Trace},
@@ -35,7 +35,7 @@ pub(crate) struct Recorder {
 struct State {
     /// By name, with what was not read yet.
     clusters: BTreeMap<String, Changes>,
-    host: Api,
+    apis: BTreeMap<String, Api>,
     /// Whether there is an election, and who holds the Lease.
     elects: bool,
     holder: String,
@@ -60,14 +60,10 @@ impl Recorder {
                 .map(|(name, api)| (name.clone(), api.changes()));
             changes.collect::<BTreeMap<_, _>>()
         };
-        let (_, host) = clusters
-            .iter()
-            .find(|(name, _)| name == HOST)
-            .expect("one of the clusters is the host");
         let recorder = Self {
             state: Arc::new(Mutex::new(State {
                 clusters: changes(clusters),
-                host: host.clone(),
+                apis: clusters.iter().cloned().collect(),
                 elects,
                 holder: String::new(),
                 observed,
@@ -250,19 +246,22 @@ impl State {
         }
     }
 
-    /// The host is restored: its objects are other ones.
+    /// A cluster is restored: its objects are other ones.
     fn restored(&mut self, cluster: &str) {
-        assert_eq!(
-            cluster, HOST,
+        assert!(
+            self.observed.is_unobservable_because(cluster, RESTORED.0),
             "the log of changes is long enough for what happens at one time"
         );
-        // Who held the Lease then may not hold it any more.
-        self.holder.clear();
-        let kind = self
-            .host
-            .kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet");
-        let sets = kind.map(|kind| self.host.list(&kind, Some("default")));
-        self.observed.host_restored(&sets.unwrap_or_default());
+        let api = &self.apis[cluster];
+        if cluster == HOST {
+            // Who held the Lease then may not hold it any more.
+            self.holder.clear();
+            let kind = api.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet");
+            let sets = kind.map(|kind| api.list(&kind, Some("default")));
+            self.observed.host_restored(&sets.unwrap_or_default());
+        } else {
+            self.observed.member_restored(cluster, api);
+        }
     }
 
     fn host_changed(&mut self, change: &Change) {

@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 use super::{processes::Processes, recorder::Recorder};
 use crate::{
-    checks::{Invariant, Observed, OutageKind, Violation},
+    checks::{Invariant, Observed, RESTORED, Violation},
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::request,
@@ -18,8 +18,8 @@ use crate::{
     trace::{Topic, Trace},
 };
 
-/// The controller's view of the host is newer than the restored host, until it notices the restoration.
-pub(super) const RESTORED: (&str, OutageKind) = ("restored", OutageKind::Events);
+/// How long the token of a joined member is valid, in seconds: a week, as `fedrs join` requests it.
+const TOKEN_VALIDITY: i64 = 7 * 24 * 3600;
 
 /// A run.
 pub(super) struct Runner {
@@ -35,8 +35,8 @@ pub(super) struct Runner {
     pub(super) faults: BTreeSet<(String, Fault)>,
     /// Faults without an end that were started otherwise: failed nodes, quotas, slow clusters.
     pub(super) others: BTreeSet<String>,
-    /// The last backup of the host.
-    pub(super) backup: Option<Snapshot>,
+    /// The last backup of each cluster that has one.
+    pub(super) backups: BTreeMap<String, Snapshot>,
     /// What the run does by itself, at these times; the number tells timers of one time apart.
     pub(super) timers: BTreeMap<(Instant, u64), Timer>,
     /// How long each controller does not run after its next crash.
@@ -55,8 +55,8 @@ pub(super) enum Timer {
     StartController(usize),
     /// Resumes the election of a controller.
     Resume(usize),
-    /// The restored host has been seen.
-    HostSeen,
+    /// The controller has noticed that this cluster was restored.
+    RestoreSeen(String),
     /// Starts the nodes of a member.
     StartNodes(String),
 }
@@ -69,12 +69,15 @@ impl Runner {
             nodes: member.nodes as usize,
             pods_per_node: member.pods_per_node,
         };
-        let federation = SimFederation::start_clusters(SimFederationSpec {
+        let mut federation = SimFederation::start_clusters(SimFederationSpec {
             members: plan.members.iter().map(member).collect(),
             config: plan.config.clone(),
             seed: plan.seed,
         })
         .await;
+        for member in plan.members.iter().filter(|member| member.joined) {
+            federation.join(&member.name, TOKEN_VALIDITY).await;
+        }
         let members: Vec<_> = plan
             .members
             .iter()
@@ -92,8 +95,9 @@ impl Runner {
             hostile.insert(name.to_owned(), switch);
         }
         let recorder = Recorder::start(&clusters, observed, plan.candidates > 0);
-        let names = federation.member_names();
-        let processes = Processes::new(plan.candidates, &names, recorder.clone());
+        let files = plan.members.iter().filter(|member| !member.joined);
+        let files = files.map(|member| member.name.clone()).collect();
+        let processes = Processes::new(plan.candidates, files, recorder.clone());
         Self {
             federation,
             recorder,
@@ -103,7 +107,7 @@ impl Runner {
             hostile,
             faults: BTreeSet::new(),
             others: BTreeSet::new(),
-            backup: None,
+            backups: BTreeMap::new(),
             timers: BTreeMap::new(),
             counts: BTreeMap::new(),
             start: Instant::now(),
@@ -180,9 +184,9 @@ impl Runner {
     fn timer_fired(&mut self, timer: Timer) {
         match timer {
             Timer::StartController(number) => self.start_controller(number),
-            Timer::HostSeen => self
+            Timer::RestoreSeen(cluster) => self
                 .recorder
-                .observe(|observed| observed.set_unobservable(HOST, RESTORED, false)),
+                .observe(|observed| observed.set_unobservable(&cluster, RESTORED, false)),
             Timer::Resume(number) => self.processes.suspend(number, false),
             Timer::StartNodes(member) => self.start_nodes(&member),
         }
