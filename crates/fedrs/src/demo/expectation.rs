@@ -10,7 +10,7 @@ use super::{
     snapshot::{ClusterSnapshot, SetSnapshot, State},
     story::{Goal, LayoutGoal, MEMBERS, NAMESPACE},
 };
-use crate::plan::Case;
+use crate::plan::case::Case;
 
 /// Capacity probes in a full cluster (F34): the controller's default.
 pub(crate) const CAPACITY_PROBES: u64 = 2;

@@ -7,7 +7,7 @@
 //!
 //! The command prints nothing unless all input is valid, and changes nothing.
 
-mod case;
+pub(crate) mod case;
 mod fields;
 mod input;
 mod live;
@@ -23,7 +23,6 @@ use std::{
 };
 
 use anyhow::anyhow;
-pub(crate) use case::Case;
 use clap::Args;
 
 use self::{live::LiveArgs, without_host::ClusterArgs};
