@@ -7,6 +7,7 @@
 //! On embedded clusters time is paused: a scenario takes milliseconds and repeats exactly. Every wait has a deadline, and a
 //! wait that times out prints the state of the clusters, the events and the log.
 
+pub mod controller_process;
 pub mod kstatus;
 pub mod recorded;
 pub mod scenario;

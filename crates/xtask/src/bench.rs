@@ -3,23 +3,33 @@
 use std::{path::Path, process::Command};
 
 use anyhow::ensure;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 /// The benchmarks.
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// Measures a controller process with 100 generated members, up to 8,000 FederatedReplicaSets and 4,000,000 pods.
     #[command(disable_help_flag = true)]
-    Scale {
-        /// Options of the benchmark: `--help` shows them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        options: Vec<String>,
-    },
+    Scale(Options),
+    /// Measures fedrs on real control planes, beside a client that writes the same objects.
+    #[command(disable_help_flag = true)]
+    Beside(Options),
+}
+
+/// What is passed on to a benchmark.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Options of the benchmark: `--help` shows them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    options: Vec<String>,
 }
 
 impl Bench {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Self::Scale { options } = self;
+        let (bench, Options { options }) = match self {
+            Self::Scale(options) => ("scale", options),
+            Self::Beside(options) => ("beside", options),
+        };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let run = |arguments: &[&str]| -> anyhow::Result<()> {
             let status = Command::new(&cargo).args(arguments).status()?;
@@ -35,7 +45,7 @@ impl Bench {
         );
         let program = target.join("release/fedrs");
         let program = program.to_string_lossy();
-        let select = ["--package", "fedrs-tests", "--bin", "scale", "--"];
+        let select = ["--package", "fedrs-tests", "--bin", bench, "--"];
         let own = ["--program", &program];
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         run(&[&["run", "--release"][..], &select, &own, &options].concat())

@@ -7,7 +7,6 @@
 //!   -> it creates that set, and writes nothing else
 //! ```
 
-mod controller;
 mod member;
 mod report;
 mod server;
@@ -22,17 +21,17 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Parser;
 use control_plane::request;
-use fedrs_tests::{FRS_PATH, frs, install_crds};
+use fedrs_tests::{
+    FRS_PATH,
+    controller_process::{Controller, Program},
+    frs, install_crds,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use serde_json::{Map, Value, json};
 use sim_cluster::SimCluster;
 
-use self::{
-    controller::{Controller, Program},
-    report::Size,
-    server::Members,
-};
+use self::{report::Size, server::Members};
 
 /// How often the clusters are polled: the precision of the times.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

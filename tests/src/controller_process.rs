@@ -13,20 +13,22 @@ use tokio::{
 };
 
 /// How to start the controller.
-pub(super) struct Program {
-    pub(super) path: PathBuf,
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
     /// The directory with `host.yaml` and `members/`.
-    pub(super) directory: PathBuf,
+    pub directory: PathBuf,
 }
 
 /// A running controller; killed when dropped.
-pub(super) struct Controller {
+pub struct Controller {
     process: Child,
     address: String,
 }
 
 impl Program {
-    pub(super) fn start(&self) -> anyhow::Result<Controller> {
+    /// Starts it without an election.
+    pub fn start(&self) -> anyhow::Result<Controller> {
         // Free now, and probably still when the controller listens.
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?.to_string();
@@ -49,7 +51,7 @@ impl Program {
 
 impl Controller {
     /// The resident bytes, now and at most.
-    pub(super) fn memory(&self) -> anyhow::Result<(u64, u64)> {
+    pub fn memory(&self) -> anyhow::Result<(u64, u64)> {
         let path = Path::new("/proc").join(self.process.id().to_string());
         let status = fs::read_to_string(path.join("status")).context("the controller ended")?;
         let field = |name: &str| {
@@ -62,13 +64,13 @@ impl Controller {
     }
 
     /// Whether it has a current view of everything.
-    pub(super) async fn is_ready(&self) -> bool {
+    pub async fn is_ready(&self) -> bool {
         let answer = self.get("/readyz").await;
         answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
     }
 
     /// The checks so far, and the seconds that they took: snapshot and decision.
-    pub(super) async fn checks(&self) -> anyhow::Result<(u64, f64)> {
+    pub async fn checks(&self) -> anyhow::Result<(u64, f64)> {
         let metrics = self.get("/metrics").await?;
         let value = |name: &str| {
             let line = metrics.lines().find_map(|line| line.strip_prefix(name));
