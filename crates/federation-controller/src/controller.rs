@@ -186,7 +186,8 @@ impl Controller {
     {
         // The seed decides the pauses: each collection has its own.
         let seed = self.seed ^ xxh3_64(collection.path.as_bytes());
-        // A restored host restarts its API servers, which breaks all watches.
+        // A restored host restarts its API servers, which breaks all watches. Its version soon exceeds what was known, as its
+        // Lease is renewed every few seconds: a comparison of versions alone would miss it.
         let settings = ReflectorSettings {
             relist_after_break: true,
             ..ReflectorSettings::default()

@@ -12,10 +12,7 @@ use fedrs_api::names;
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes, kinds};
-use tokio::{
-    sync::Notify,
-    time::{Duration, Instant},
-};
+use tokio::{sync::Notify, time::Duration};
 
 use crate::{
     changes::next_changes,
@@ -44,9 +41,8 @@ struct State {
     delays: BTreeMap<String, (u32, Duration)>,
     trace: Trace,
     violations: Vec<Violation>,
-    /// Writes of the controller.
-    writes: u64,
-    last_write: Option<(Instant, String)>,
+    /// What the controller has written, but for Leases: `PUT host /api/v1/...`.
+    writes: Vec<String>,
     /// Writes of the controller that changed something, by kind and what was done.
     effects: BTreeMap<String, u64>,
 }
@@ -70,8 +66,7 @@ impl Recorder {
                 delays: BTreeMap::new(),
                 trace: Trace::starting(),
                 violations: Vec::new(),
-                writes: 0,
-                last_write: None,
+                writes: Vec::new(),
                 effects: BTreeMap::new(),
             })),
             failed: Arc::default(),
@@ -134,10 +129,14 @@ impl Recorder {
         state.delays.insert(member.to_owned(), (times, delay));
     }
 
-    /// How many writes the controller has sent, and the last one.
-    pub(crate) fn writes(&self) -> (u64, Option<(Instant, String)>) {
-        let state = self.state.lock();
-        (state.writes, state.last_write.clone())
+    /// How many writes the controller has sent.
+    pub(crate) fn writes(&self) -> usize {
+        self.state.lock().writes.len()
+    }
+
+    /// What it has written after the first `count` writes: `PUT host /api/v1/...`.
+    pub(crate) fn writes_after(&self, count: usize) -> Vec<String> {
+        self.state.lock().writes[count..].to_vec()
     }
 
     /// Ends the recording.
@@ -161,10 +160,10 @@ impl Recorder {
             cluster,
             event,
         }));
-        let what = format!("{} {cluster} {}", event.method, event.uri.path());
-        if !event.uri.path().contains("/leases") {
-            state.writes += 1;
-            state.last_write = Some((Instant::now(), what));
+        let path = event.uri.path();
+        if !path.contains("/leases") {
+            let what = format!("{} {cluster} {path}", event.method);
+            state.writes.push(what);
         }
         self.report(&state);
     }
