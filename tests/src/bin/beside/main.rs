@@ -82,7 +82,7 @@ async fn main() -> anyhow::Result<()> {
     for number in 1..=args.turns {
         for (writer, all) in [(Writer::Bare, &mut bare), (Writer::Fedrs, &mut fedrs)] {
             let times = turn::run(&clusters, writer, number, args.sets).await?;
-            println!("{writer:?} {number}: {times:?}");
+            println!("{} {number}: {times:?}", writer.name());
             all.push(times);
         }
     }

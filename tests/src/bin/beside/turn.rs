@@ -33,6 +33,16 @@ pub(crate) enum Writer {
     Fedrs,
 }
 
+impl Writer {
+    /// As a part of the name of an object.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::Fedrs => "fedrs",
+        }
+    }
+}
+
 /// When each stage was reached, since the first creation.
 #[derive(Debug)]
 pub(crate) struct Times {
@@ -51,7 +61,7 @@ pub(crate) async fn run(
     number: usize,
     count: usize,
 ) -> anyhow::Result<Times> {
-    let namespace = format!("{writer:?}-{number}").to_lowercase();
+    let namespace = format!("{}-{number}", writer.name());
     let object =
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
     for client in clusters.members.iter().chain([&clusters.host]) {
@@ -142,7 +152,7 @@ fn set(name: &str, writer: Writer) -> Value {
     set["metadata"]["namespace"] = Value::Null;
     set["spec"]["deletionPolicy"] = "Delete".into();
     if writer == Writer::Bare {
-        set["spec"]["federation"] = "bare".into();
+        set["spec"]["federation"] = writer.name().into();
     }
     set
 }
