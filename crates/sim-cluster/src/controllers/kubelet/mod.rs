@@ -25,7 +25,7 @@ use crate::store::Change;
 
 use super::context::{Context, Deletion, ignore_not_found};
 use super::controller::Controller;
-use super::node::{LEASE_NAMESPACE, first_report};
+use super::node::{LEASE_NAMESPACE, date_conditions, first_report};
 use super::pod::Pod;
 use super::queue::Queue;
 use crate::clock::to_micro_time;
@@ -34,6 +34,8 @@ use lifecycle::{Stage, Step};
 use report::{Place, report};
 
 const MANAGER: &str = "kubelet";
+/// How often a kubelet reports the status of a node that has not changed: `nodeStatusReportFrequency`.
+const STATUS_REPORT: Duration = Duration::from_secs(300);
 /// Pods get the addresses of 10.64.0.0/10 in turn.
 const POD_ADDRESSES: u32 = 1 << 22;
 
@@ -50,8 +52,8 @@ pub(crate) struct Kubelets {
     /// The stage of each bound pod, and when it began.
     stages: BTreeMap<String, (Stage, Timestamp)>,
     addresses_given: u32,
-    /// The nodes about which there is nothing to report, as they were then.
-    reported: BTreeMap<String, Object>,
+    /// The nodes about which there is nothing new to report, as they were then, and when their status was last reported.
+    reported: BTreeMap<String, (Object, Instant)>,
 }
 
 impl Kubelets {
@@ -174,17 +176,26 @@ impl Kubelets {
         let now = context.now();
         // Most heartbeats change nothing.
         let reported = self.reported.get(node);
-        if reported.is_some_and(|reported| Arc::ptr_eq(reported, &object)) {
+        let is_due = reported.is_some_and(|(_, at)| at.elapsed() >= STATUS_REPORT);
+        if !is_due && reported.is_some_and(|(reported, _)| Arc::ptr_eq(reported, &object)) {
             return Ok(());
         }
-        let mut report = Value::clone(&object);
-        first_report(&mut report, now);
-        if report == *object {
-            self.reported.insert(node.to_owned(), object);
+        let report = |node: &mut Value| {
+            first_report(node, now);
+            if is_due {
+                date_conditions(node, now);
+            }
+        };
+        let mut reports = Value::clone(&object);
+        report(&mut reports);
+        if reports == *object {
+            let at = reported.map_or_else(Instant::now, |(_, at)| *at);
+            self.reported.insert(node.to_owned(), (object, at));
             return Ok(());
         }
+        self.reported.remove(node);
         let status = (&*kinds::NODES, Some("status"));
-        ignore_not_found(context.edit(MANAGER, status, &object, |node| first_report(node, now)))
+        ignore_not_found(context.edit(MANAGER, status, &object, report))
     }
 }
 

@@ -13,4 +13,4 @@ mod spec;
 pub(crate) use lifecycle::NodeLifecycle;
 pub(crate) use pod_collector::PodCollector;
 pub use spec::NodeSpec;
-pub(crate) use spec::{LEASE_NAMESPACE, first_report};
+pub(crate) use spec::{LEASE_NAMESPACE, date_conditions, first_report};

@@ -124,6 +124,14 @@ pub(crate) fn first_report(node: &mut Value, now: Timestamp) {
     report_conditions(node, now);
 }
 
+/// Says that all conditions of the node still hold.
+pub(crate) fn date_conditions(node: &mut Value, now: Timestamp) {
+    let conditions = node["status"]["conditions"].as_array_mut();
+    for condition in conditions.into_iter().flatten() {
+        condition["lastHeartbeatTime"] = to_time(now).into();
+    }
+}
+
 fn report_conditions(node: &mut Value, now: Timestamp) {
     let well = [
         (
