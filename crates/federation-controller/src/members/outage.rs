@@ -118,6 +118,13 @@ struct CurrentOutage {
     was_decidable: bool,
 }
 
+impl CurrentOutage {
+    /// When it has lasted for `grace`, if it may be a loss.
+    fn lost_at(&self, grace: Option<Duration>) -> Option<Instant> {
+        Some(self.span.reaches(grace?).max(self.not_before))
+    }
+}
+
 /// What earlier leaders recorded of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Recorded {
@@ -154,6 +161,8 @@ pub(super) struct History {
     ended_outages: Vec<Duration>,
     /// How long it has been healthy.
     healthy: Option<Span>,
+    /// Since when it answers, if none of its nodes has reported since: its outage is not over, and grows no longer.
+    answers_since: Option<Instant>,
     /// How long the outage had lasted when the member was lost.
     lost_after: Duration,
     /// Losses without an hour of health between them.
@@ -293,14 +302,14 @@ impl History {
         self.ended_outages.truncate(KEPT_OUTAGES);
     }
 
-    /// Ends its outage, if there is one; `before` is the previous contact.
-    fn end_outage(&mut self, before: Contact, now: Instant) {
+    /// Its outage, if there is one, has `ended`; `before` is the previous contact.
+    fn end_outage(&mut self, before: Contact, ended: Instant) {
         let has_lasted = before.shows_outage() || before == Contact::Unconfirmed;
         if let Some(outage) = self.outage.take().filter(|_| has_lasted)
             && counts_for_sets(outage.reason.as_str())
             && outage.was_decidable
         {
-            self.keep_outage(outage.span.length(now));
+            self.keep_outage(outage.span.length(ended));
         }
     }
 
@@ -316,6 +325,8 @@ impl History {
 
     fn observe_contact(&mut self, contact: Contact, now: Instant) {
         let before = std::mem::replace(&mut self.contact, contact);
+        let answers_since = self.answers_since.take();
+        let ended = answers_since.unwrap_or(now);
         self.was_lost &= !contact.is_answer() || contact == Contact::Unconfirmed;
         let span = Span {
             since: now,
@@ -330,10 +341,11 @@ impl History {
             }
             (Contact::Unconfirmed, _) => {
                 self.healthy = None;
+                self.answers_since = Some(ended);
                 return;
             }
             (_, None) => {
-                self.end_outage(before, now);
+                self.end_outage(before, ended);
                 self.healthy.get_or_insert(span);
             }
             (_, Some(reason)) => {
@@ -348,7 +360,7 @@ impl History {
                             && outage.reason == MemberReason::Unreachable
                 };
                 if !self.outage.as_ref().is_some_and(lasts) {
-                    self.end_outage(before, now);
+                    self.end_outage(before, ended);
                     self.outage = Some(CurrentOutage {
                         reason,
                         span,
@@ -382,11 +394,11 @@ impl History {
             self.losses = 0;
             self.ended_outages.clear();
         }
-        let stabilizes_at = self.stabilizes_at(self.losses, periods);
+        let stabilizes_at = self.stabilizes_at(self.losses, periods, now);
         self.state = OutageState {
             lost,
             lost_at: may_be_lost_at.filter(|_| lost.is_none()),
-            stabilizes_at: stabilizes_at.filter(|time| *time > now),
+            stabilizes_at: stabilizes_at.filter(|_| lost.is_none() && !self.was_lost),
             losses: self.losses,
         };
     }
@@ -394,7 +406,7 @@ impl History {
     /// When its outage has lasted for `grace`, if it may be lost because of it.
     fn may_be_lost_at(&self, grace: Option<Duration>) -> Option<Instant> {
         let outage = self.outage.filter(|_| self.is_decidable)?;
-        Some(outage.span.reaches(grace?).max(outage.not_before))
+        outage.lost_at(grace)
     }
 
     /// The consequences for a set with a grace period of its own, `grace`.
@@ -406,9 +418,9 @@ impl History {
     ) -> OutageState {
         let is_loss = |outage: &&Duration| grace.is_some_and(|grace| grace <= **outage);
         let lost_for_set = self.ended_outages.iter().filter(is_loss).count();
-        let stabilizes_at = self.stabilizes_at(self.losses.max(saturate(lost_for_set)), periods);
+        let losses = self.losses.max(saturate(lost_for_set));
         let state = OutageState {
-            stabilizes_at: stabilizes_at.filter(|time| *time > now),
+            stabilizes_at: self.stabilizes_at(losses, periods, now),
             ..self.state
         };
         let Some(outage) = self
@@ -418,23 +430,43 @@ impl History {
             return state;
         };
         let lost_at = self.may_be_lost_at(grace);
-        let is_lost = self.contact.shows_outage() && lost_at.is_some_and(|time| time <= now);
-        let stays_lost = |span: &Span| grace.is_some_and(|grace| span.reaches(grace) <= now);
+        let is_lost = match self.answers_since {
+            None => self.contact.shows_outage() && lost_at.is_some_and(|time| time <= now),
+            // It was lost until now, and so it is until its nodes have reported.
+            Some(answered) => {
+                let lost_at = outage.lost_at(grace).filter(|_| outage.was_decidable);
+                lost_at.is_some_and(|time| time <= answered)
+            }
+        };
+        let until = self.answers_since.unwrap_or(now);
+        let stays_lost = |span: &Span| grace.is_some_and(|grace| span.reaches(grace) <= until);
         let lost = self.state.lost.filter(stays_lost);
         let lost = lost.or(is_lost.then_some(outage.span));
         OutageState {
             lost,
             lost_at: lost_at.filter(|_| lost.is_none()),
+            stabilizes_at: state.stabilizes_at.filter(|_| lost.is_none()),
             ..state
         }
     }
 
-    /// Until when it has to be healthy after so many losses.
-    fn stabilizes_at(&self, losses: u32, periods: &Periods) -> Option<Instant> {
-        let is_believed = is_planted(PlantedBug::ReturnedPodsBelieved);
-        let healthy = self.healthy.filter(|_| !is_believed)?;
+    /// Until when it has to be healthy after so many losses, if that is after `now`.
+    fn stabilizes_at(&self, losses: u32, periods: &Periods, now: Instant) -> Option<Instant> {
         let losses = losses.max(self.returned_unseen.into());
-        Some(healthy.reaches(stabilization(losses, periods)))
+        let needed = stabilization(losses, periods);
+        if needed.is_zero() || is_planted(PlantedBug::ReturnedPodsBelieved) {
+            return None;
+        }
+        if let Some(since) = self.answers_since {
+            // Its health begins once its nodes have reported. The time shown for it changes seldom.
+            let mut until = since + needed;
+            while until <= now {
+                until += needed;
+            }
+            return Some(until);
+        }
+        let until = self.healthy?.reaches(needed);
+        (until > now).then_some(until)
     }
 
     /// What a later leader has to know.
@@ -450,7 +482,8 @@ impl History {
         // Failed probes, fewer than the threshold, are no outage by themselves.
         let shows = |outage: &CurrentOutage| {
             let is_outage = self.contact.shows_outage() || !outage.span.earlier.is_zero();
-            lost || self.is_decidable && is_outage
+            let has_answered = self.answers_since.is_some() && outage.was_decidable;
+            lost || has_answered || self.is_decidable && is_outage
         };
         let outage = self.outage.filter(shows);
         let losses = self.losses.max(saturate(self.ended_outages.len()));
@@ -459,7 +492,7 @@ impl History {
             healthy.length(now).min(stabilization)
         });
         let outage_seconds = |outage: CurrentOutage| {
-            let length = outage.span.length(now);
+            let length = outage.span.length(self.answers_since.unwrap_or(now));
             let step = match self.state.lost_at {
                 Some(_) => RECORDED_STEP,
                 None => RECORDED_STEP.max(power_of_two(length.as_secs() / RECORDS_PER_DOUBLING)),

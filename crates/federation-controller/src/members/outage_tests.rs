@@ -411,6 +411,29 @@ fn f33_a_set_says_how_long_members_may_be_out_of_reach() {
     }
 }
 
+#[test]
+fn f33_a_member_stays_lost_for_a_set_until_its_nodes_have_reported() {
+    let mut members = Members::new(2);
+    members.show(&[Unreachable, Answers], 40);
+    for seconds in [1, 30] {
+        members.show(&[Unconfirmed, Answers], seconds);
+        let lost = [0, 30, 50].map(|grace| lost_within(&members, Some(grace)));
+        assert_eq!(lost, [true, true, false], "at {} s", members.now);
+    }
+    let next = members.next_leader();
+    let recorded = next.histories[0].record(&periods(), next.instant());
+    assert_eq!(recorded.outage_seconds, 40);
+    let holds = |members: &Members| [0, 30, 50].map(|grace| stabilizes_within(members, grace));
+    members.show(&[Answers, Answers], 10);
+    assert_eq!(holds(&members), [50, 50, 0]);
+    members.show(&[Unconfirmed, Answers], 1);
+    assert_eq!(
+        holds(&members),
+        [59, 59, 0],
+        "its first answer was from before"
+    );
+}
+
 /// For how much longer the first member has to be healthy for a set with this grace period.
 fn stabilizes_within(members: &Members, grace: u64) -> u64 {
     let now = members.instant();

@@ -30,8 +30,8 @@ impl MemberView for View {
         self.unread.clone()
     }
 
-    fn observe_scale_down(&self, _: &ObjectKey, _: &str, _: i64, _: u32) {}
-    fn observe_rejected_scale_down(&self, _: &ObjectKey, _: &str, _: i64) {}
+    fn observe_scale(&self, _: &ObjectKey, _: &str, _: i64, _: u32) {}
+    fn observe_rejected_scale(&self, _: &ObjectKey, _: &str, _: i64) {}
 
     fn workload(&self, _: &ObjectKey) -> WorkloadView {
         WorkloadView::default()
