@@ -78,9 +78,19 @@ impl Notifier {
 pub(crate) struct NodeHandler {
     pub(crate) notifier: Notifier,
     pub(crate) clock: ServerClock,
+    /// Whether the last request was forbidden.
+    was_forbidden: bool,
 }
 
 impl NodeHandler {
+    pub(crate) fn new(notifier: Notifier) -> Self {
+        Self {
+            notifier,
+            clock: ServerClock::default(),
+            was_forbidden: false,
+        }
+    }
+
     fn change(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
         self.notifier.change_nodes(change);
     }
@@ -107,14 +117,19 @@ impl EventHandler<NodeObject> for NodeHandler {
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
+        self.was_forbidden = false;
         self.clock.end_list();
         self.change(|nodes, _| nodes.end_list());
     }
 
     fn on_error(&mut self, error: &Error) {
         debug!(%error, "watch of nodes failed");
+        // An API server that was restarted between two probes knows no permissions at first: the second rejection counts.
+        let is_forbidden = self.notifier.is_forbidden(error);
+        let lacks_permission = is_forbidden && self.was_forbidden;
+        self.was_forbidden = is_forbidden;
         // Without the permission to watch them, nothing would update what a list showed.
-        if self.notifier.is_forbidden(error) || matches!(error.kind, ErrorKind::TooManyObjects) {
+        if lacks_permission || matches!(error.kind, ErrorKind::TooManyObjects) {
             self.change(|nodes, _| nodes.forbid());
         }
     }
@@ -172,6 +187,10 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
     fn on_error(&mut self, error: &Error) {
         self.metrics.failures.inc();
         debug!(watch = ?self.watch, %error, "watch failed");
+        // The member was restored from a backup. Other watches may not notice: it may have reached the versions that they know.
+        if matches!(error.kind, ErrorKind::WentBack { .. }) {
+            self.notifier.store.relist_all();
+        }
         let store = &self.store;
         store.record_failure(self.watch, error);
         self.notifier.check_sync_state();

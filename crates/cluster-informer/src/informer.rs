@@ -31,7 +31,6 @@ use crate::{
     pod::PodObject,
     probe::{self, FailureStreak, ProbeSettings},
     replica_set::ReplicaSetObject,
-    server_clock::ServerClock,
     store::{Clock, HealthChange, MemberStore, Watch},
 };
 
@@ -199,10 +198,7 @@ impl Informer {
             .settings(self.settings.reflector.clone())
             .seed(seed(4))
             .relist_on(Arc::clone(&self.notifier.store.relist_nodes));
-        let nodes = nodes.run(NodeHandler {
-            notifier: self.notifier.clone(),
-            clock: ServerClock::default(),
-        });
+        let nodes = nodes.run(NodeHandler::new(self.notifier.clone()));
         let confirmation = node_leases::run(
             clients.clone(),
             self.settings.node_leases.clone(),

@@ -86,6 +86,11 @@ impl NodeTable {
         self.info
     }
 
+    /// Whether nodes have to report before their pods count.
+    pub(crate) fn is_confirming(&self) -> bool {
+        self.confirming
+    }
+
     /// Whether the limit for a member is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.ids.len() >= MAX_NODES
@@ -185,15 +190,13 @@ impl NodeTable {
 
     /// The controller may not list nodes: nothing is known of them.
     pub(crate) fn forbid(&mut self) -> Changed {
-        let listed: Vec<NodeId> = self
-            .used()
-            .filter(|(_, node)| node.listed.is_some())
-            .map(|(id, _)| id)
-            .collect();
-        let mut changed: Changed = listed.into_iter().map(|id| self.forget(id)).collect();
-        changed.extend(self.end_confirmation());
+        let before = self.states();
+        for id in before.keys() {
+            self.forget(*id);
+        }
+        self.end_confirmation();
         self.info = NodeInfo::Forbidden;
-        changed
+        before
     }
 
     /// The member has returned: what its pods say may be from before its outage.

@@ -305,6 +305,7 @@ enum Step {
     Confirm {
         confirming: bool,
     },
+    ForbidNodes,
 }
 
 fn pod() -> impl Strategy<Value = Pod> {
@@ -326,6 +327,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::collection::vec(pod(), 0..5).prop_map(|missed| Step::Relist { missed }),
         2 => (0..2u8, any::<bool>()).prop_map(|(node, ready)| Step::Node { node, ready }),
         1 => any::<bool>().prop_map(|confirming| Step::Confirm { confirming }),
+        1 => Just(Step::ForbidNodes),
     ]
 }
 
@@ -416,6 +418,7 @@ proptest! {
                 Step::Confirm { confirming: true } => {
                     change_nodes(&mut table, NodeTable::begin_confirmation);
                 }
+                Step::ForbidNodes => change_nodes(&mut table, NodeTable::forbid),
                 Step::Confirm { confirming: false } => {
                     change_nodes(&mut table, NodeTable::end_confirmation);
                 }
