@@ -65,11 +65,13 @@ impl ClusterStore {
     }
 
     /// Watches `scope` from now on. Returns the stores to fill, with their namespaces. What is known of a namespace that was
-    /// watched before stays.
+    /// watched before stays, and what was requested of any.
     pub(crate) fn set_scope(&self, scope: &WatchScope) -> Vec<(Option<String>, Arc<MemberStore>)> {
         let mut parts = self.parts.write();
         let WatchScope::Namespaces(names) = scope else {
-            *parts = None;
+            for store in parts.take().unwrap_or_default().values() {
+                store.move_requests(&self.whole, None);
+            }
             return vec![(None, Arc::clone(&self.whole))];
         };
         let mut before = parts.take().unwrap_or_else(|| {
@@ -79,11 +81,17 @@ impl ClusterStore {
         let now: Parts = names
             .iter()
             .map(|name| {
-                let known = before.remove(name);
-                let store = known.unwrap_or_else(|| Arc::new(self.whole.part()));
+                let store = before.remove(name).unwrap_or_else(|| {
+                    let store = Arc::new(self.whole.part());
+                    self.whole.move_requests(&store, Some(name));
+                    store
+                });
                 (name.clone(), store)
             })
             .collect();
+        for store in before.values() {
+            store.move_requests(&self.whole, None);
+        }
         let stores = now.iter();
         let stores = stores.map(|(name, store)| (Some(name.clone()), Arc::clone(store)));
         let stores = stores.collect();
@@ -173,21 +181,28 @@ impl ClusterStore {
     /// Sets the result of a probe. If the member returns, what is known dates from before the outage, and is listed again (F39).
     pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
         let was_unreachable = matches!(self.whole.health(), Health::Unreachable { .. });
+        let is_first = !self.whole.has_been_healthy();
         let change = self.whole.set_health(health.clone());
+        let returns_first = is_first && change == HealthChange::Returned;
         // An API server that rejects the credentials runs, and with it what watches the nodes. One that starts answers first
         // that it knows no permissions, then that it is not ready.
-        if change != HealthChange::Unchanged && was_unreachable {
+        if change != HealthChange::Unchanged && was_unreachable || returns_first {
             self.change_nodes(|nodes, _| nodes.begin_confirmation());
         }
         if change == HealthChange::Returned {
             self.invalidate();
-            for store in self.watched() {
-                store.relist();
-            }
-            self.relist_nodes.notify_one();
+            self.relist_all();
             self.returned.notify_one();
         }
         change
+    }
+
+    /// Lists everything again.
+    pub(crate) fn relist_all(&self) {
+        for store in self.watched() {
+            store.relist();
+        }
+        self.relist_nodes.notify_one();
     }
 }
 
@@ -276,15 +291,15 @@ impl MemberView for ClusterStore {
         }
     }
 
-    fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
+    fn observe_scale(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
         if let Some(store) = self.of(&key.namespace) {
-            store.observe_scale_down(key, uid, generation, replicas);
+            store.observe_scale(key, uid, generation, replicas);
         }
     }
 
-    fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64) {
+    fn observe_rejected_scale(&self, key: &ObjectKey, uid: &str, generation: i64) {
         if let Some(store) = self.of(&key.namespace) {
-            store.observe_rejected_scale_down(key, uid, generation);
+            store.observe_rejected_scale(key, uid, generation);
         }
     }
 
@@ -366,6 +381,73 @@ mod tests {
         assert!(!store.has_all_nodes());
     }
 
+    #[test]
+    fn f20_what_was_requested_stays_when_other_namespaces_are_watched() {
+        let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
+        let store = ClusterStore::new(clock, Duration::from_secs(30));
+        let key = ObjectKey::new("shop", "web");
+        let show = || {
+            let set = json!({
+                "metadata": { "uid": "a", "namespace": "shop", "name": "web", "resourceVersion": "1", "generation": 1 },
+                "spec": { "replicas": 5 },
+            });
+            let part = store.of("shop").unwrap();
+            part.apply_workload(serde_json::from_value(set).unwrap());
+        };
+        show();
+        store.observe_scale(&key, "a", 1, 2);
+        store.observe_scale(&key, "a", 1, 7);
+        let shop = ["shop".to_owned()];
+        let blog = ["blog".to_owned()];
+        for scope in [
+            WatchScope::Namespaces(shop.clone().into()),
+            WatchScope::Namespaces(blog.into()),
+            WatchScope::Namespaces(shop.into()),
+            WatchScope::All,
+        ] {
+            store.set_scope(&scope);
+            if store.of("shop").is_some() {
+                show();
+                let set = store.workload(&key).workload.unwrap();
+                assert_eq!(
+                    (set.lowest_replicas, set.open_scale_up),
+                    (2, Some(7)),
+                    "{scope:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn f33_what_a_member_shows_at_its_first_answer_after_failures_is_not_believed() {
+        let (since, message) = (Timestamp::from_second(900).unwrap(), String::new());
+        let failing = Health::Failing {
+            since,
+            message: message.clone(),
+        };
+        let refuses = Health::Unauthorized { message };
+        for (healths, believed) in [
+            (&[][..], true),
+            (&[&failing], false),
+            (&[&refuses], false),
+            (&[&failing, &refuses], false),
+            (&[&Health::Healthy, &failing], true),
+        ] {
+            let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
+            let store = ClusterStore::new(clock, Duration::from_secs(30));
+            let conditions = json!([{ "type": "Ready", "status": "True" }]);
+            let node =
+                json!({ "metadata": { "name": "n" }, "status": { "conditions": conditions } });
+            let node = serde_json::from_value(node).unwrap();
+            store.change_nodes(|nodes, now| nodes.apply(&node, now));
+            for health in healths.iter().chain([&&Health::Healthy]) {
+                store.set_health(health);
+            }
+            let nodes = store.cluster_info().nodes;
+            assert_eq!(!nodes.none_is_confirmed(), believed, "{healths:?}");
+        }
+    }
+
     /// An API server that starts rejects the credentials first, then it is not ready.
     #[test]
     fn f33_a_member_has_returned_whatever_its_api_server_says_while_it_starts() {
@@ -384,7 +466,7 @@ mod tests {
         let failing = Health::Failing { since, message };
         let (changed, returned) = (HealthChange::Changed, HealthChange::Returned);
         for (healths, wanted) in [
-            (vec![&Health::Healthy], changed),
+            (vec![&failing, &refuses, &Health::Healthy], returned),
             (vec![&failing, &Health::Healthy], changed),
             (vec![&failing, &unreachable, &Health::Healthy], returned),
             (

@@ -29,6 +29,7 @@ pub mod pod_table;
 pub mod probe;
 mod quantity;
 mod replica_set;
+mod scale_requests;
 mod server_clock;
 mod spec_hash;
 mod store;

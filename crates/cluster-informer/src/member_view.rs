@@ -57,11 +57,11 @@ pub trait MemberView: Send + Sync + 'static {
     fn totals(&self, max_names: usize) -> WorkloadTotals;
     /// Applies the response to our own write, ahead of the watch.
     fn observe_write(&self, state: WorkloadState);
-    /// A request to scale down to `replicas`, which requires `generation`, is about to be sent. Until its result is known, the
-    /// replicas above this number may be deleted at any moment.
-    fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32);
+    /// A request to scale to `replicas`, which requires `generation`, is about to be sent. Until its result is known, the
+    /// replicas above this number may be deleted at any moment, and those below it created.
+    fn observe_scale(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32);
     /// The member has rejected that request: it is not carried out.
-    fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64);
+    fn observe_rejected_scale(&self, key: &ObjectKey, uid: &str, generation: i64);
     /// Removes `key`: our delete request for the object with this uid succeeded.
     fn observe_deletion(&self, key: &ObjectKey, uid: &str);
     /// Removes `key`: according to the response to a write, the object with this uid does not exist.

@@ -164,6 +164,7 @@ impl From<ReplicaSetObject> for WorkloadState {
             replica_failure: status.failure.0,
             spec_hash: spec.hash,
             lowest_replicas: spec.replicas,
+            open_scale_up: None,
             federation: labels.federation.map(String::from).unwrap_or_default(),
             member_cluster: labels.member_cluster.map(String::from).unwrap_or_default(),
             deletion: metadata.deletion_timestamp.map(|since| Deletion {
@@ -224,6 +225,7 @@ mod tests {
             replica_failure: Some(failure),
             spec_hash: state.spec_hash,
             lowest_replicas: 5,
+            open_scale_up: None,
             federation: "fed".into(),
             member_cluster: "a".into(),
             deletion: None,

@@ -19,11 +19,12 @@ use crate::{
     nodes::{Changed, NodeTable},
     pod::PodObject,
     pod_table::{MAX_PODS, PodTable},
+    scale_requests::{ScaleRequest, ScaleRequests},
     server_clock::ServerClock,
     sync_state::SyncState,
     watch_state::WatchState,
     workload::{WorkloadState, WorkloadView},
-    workload_table::{MAX_WORKLOADS, ScaleDown, WorkloadTable},
+    workload_table::{Believed, MAX_WORKLOADS, WorkloadTable},
 };
 
 /// Returns the current time. A member's state reads no other clock.
@@ -58,6 +59,7 @@ struct State {
     health: Health,
     /// Whether it has been unreachable, or rejected the credentials, since it was last healthy.
     is_away: bool,
+    has_been_healthy: bool,
     version: Option<String>,
     /// The kind of the sync state that was last reported as a change.
     reported_sync: mem::Discriminant<SyncState>,
@@ -107,7 +109,7 @@ impl State {
     /// Forgets what a watch has brought.
     fn forget(&mut self, watch: Watch) {
         match watch {
-            Watch::Workloads => self.workloads = WorkloadTable::default(),
+            Watch::Workloads => self.workloads.clear(),
             Watch::Pods => self.pods.clear(),
         }
         *self.watch(watch) = WatchState::default();
@@ -145,6 +147,7 @@ impl MemberStore {
             clock: ServerClock::default(),
             health: Health::Unknown,
             is_away: false,
+            has_been_healthy: false,
             version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
         };
@@ -164,6 +167,16 @@ impl MemberStore {
         let mut state = self.state.write();
         state.forget(Watch::Workloads);
         state.forget(Watch::Pods);
+    }
+
+    /// Moves the requests for objects in `namespace`, or for all, to another store of the member.
+    pub(crate) fn move_requests(&self, other: &Self, namespace: Option<&str>) {
+        let mut moved = ScaleRequests::default();
+        let mut state = self.state.write();
+        (state.workloads.scale_requests).move_to(&mut moved, namespace);
+        drop(state);
+        let mut state = other.state.write();
+        moved.move_to(&mut state.workloads.scale_requests, None);
     }
 
     /// The bytes that the workloads and pods take.
@@ -399,6 +412,11 @@ impl MemberStore {
         (workloads.collect(), is_news)
     }
 
+    /// Whether it has been healthy since this process knows it.
+    pub(crate) fn has_been_healthy(&self) -> bool {
+        self.state.read().has_been_healthy
+    }
+
     /// Sets the result of a probe.
     pub(crate) fn set_health(&self, health: Health) -> HealthChange {
         let mut state = self.state.write();
@@ -406,14 +424,18 @@ impl MemberStore {
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;
         }
-        if state.health == Health::Healthy && mem::take(&mut state.is_away) {
-            return HealthChange::Returned;
+        if state.health != Health::Healthy {
+            // How long a member was away that has not been healthy yet is not known: perhaps since long before this process.
+            state.is_away |=
+                !state.has_been_healthy || !matches!(state.health, Health::Failing { .. });
+            return HealthChange::Changed;
         }
-        state.is_away |= matches!(
-            state.health,
-            Health::Unreachable { .. } | Health::Unauthorized { .. }
-        );
-        HealthChange::Changed
+        state.has_been_healthy = true;
+        if mem::take(&mut state.is_away) {
+            HealthChange::Returned
+        } else {
+            HealthChange::Changed
+        }
     }
 }
 
@@ -430,6 +452,7 @@ impl MemberStore {
         WorkloadView {
             workload,
             pods,
+            nodes_report: self.nodes.read().is_confirming(),
             current_at: state.workload_watch.current_at(),
         }
     }
@@ -481,30 +504,28 @@ impl MemberStore {
         let known = state.workloads.get(&workload.key);
         // The states in the response were seen before, or have just begun.
         ServerClock::default().date(&mut workload, known, now);
-        state.workloads.observe_write(workload);
+        if state.workloads.observe_write(workload) == Believed(false) {
+            self.relist();
+        }
     }
 
-    pub(crate) fn observe_scale_down(
-        &self,
-        key: &ObjectKey,
-        uid: &str,
-        generation: i64,
-        replicas: u32,
-    ) {
-        let request = ScaleDown {
+    pub(crate) fn observe_scale(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
+        let now = (self.clock)();
+        let request = ScaleRequest {
             uid: Uid::of(uid),
             generation,
-            replicas,
-            until: (self.clock)() + MAX_REQUEST_DURATION,
+            lowest: replicas,
+            highest: replicas,
+            until: now + MAX_REQUEST_DURATION,
         };
         let mut state = self.state.write();
-        state.workloads.observe_scale_down(key, request);
+        state.workloads.scale_requests.send(key, request, now);
     }
 
-    pub(crate) fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64) {
+    pub(crate) fn observe_rejected_scale(&self, key: &ObjectKey, uid: &str, generation: i64) {
         let mut state = self.state.write();
-        let workloads = &mut state.workloads;
-        workloads.observe_rejected_scale_down(key, Uid::of(uid), generation);
+        let requests = &mut state.workloads.scale_requests;
+        requests.reject(key, Uid::of(uid), generation);
     }
 
     pub(crate) fn observe_deletion(&self, key: &ObjectKey, uid: &str) {

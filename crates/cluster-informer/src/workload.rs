@@ -34,6 +34,8 @@ pub struct WorkloadState {
     /// The lowest `spec.replicas` that the member's controller may still act on: written since it last caught up
     /// (`observedGeneration == generation`). Replicas above this number may be deleted at any moment.
     pub lowest_replicas: u32,
+    /// The most `spec.replicas`, above the present ones, that a request of ours sets which may still be carried out.
+    pub open_scale_up: Option<u32>,
     /// The label with the federation that owns the workload (F40).
     pub federation: String,
     /// The label with the name of the member cluster in the federation (F40).
@@ -124,6 +126,8 @@ pub struct WorkloadView {
     pub workload: Option<WorkloadState>,
     /// Its pods.
     pub pods: PodCounts,
+    /// Whether the nodes of the member have to report before pods on them count, because the member has returned.
+    pub nodes_report: bool,
     /// When the watch of the workloads last showed that it works, by our clock: no event of before is missing.
     pub current_at: Option<Timestamp>,
 }

@@ -12,6 +12,7 @@ use reflector::{ResourceVersion, Uid};
 
 use crate::{
     change::WorkloadChange,
+    scale_requests::ScaleRequests,
     tombstones::{Cause, Tombstone, Tombstones},
     workload::WorkloadState,
 };
@@ -24,6 +25,8 @@ pub(crate) const MAX_WORKLOADS: usize = 10_000;
 pub(crate) struct WorkloadTable {
     /// Boxed: the slots of a map of this size are half empty.
     workloads: BTreeMap<ObjectKey, Box<Entry>>,
+    /// Our requests to scale them.
+    pub(crate) scale_requests: ScaleRequests,
     /// The bytes of the texts of all of them.
     text_bytes: usize,
     deleted: Tombstones,
@@ -42,30 +45,8 @@ struct Entry {
     observed_in: Option<u32>,
     /// The same, or the number of the list at our last write.
     updated_in: u32,
-    /// Our latest request to scale down until its result is known, and what earlier requests may still do.
-    scale_downs: [Option<ScaleDown>; 2],
     /// The status that was last reported as a change: a response may already contain what the watch shows later.
     reported: Status,
-}
-
-/// A request to scale down that may have been carried out, or may still be, although no response says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ScaleDown {
-    /// The object that it is for.
-    pub(crate) uid: Uid,
-    /// The generation that it requires: it fails if the object has another one.
-    pub(crate) generation: i64,
-    /// Its `spec.replicas`.
-    pub(crate) replicas: u32,
-    /// The time from which on no API server can still carry it out.
-    pub(crate) until: Timestamp,
-}
-
-impl ScaleDown {
-    /// Whether it may still be carried out.
-    fn is_open(&self, state: &WorkloadState, now: Timestamp) -> bool {
-        self.generation == state.generation && now < self.until && self.uid == state.id()
-    }
 }
 
 /// What a workload says about its pods.
@@ -94,6 +75,10 @@ impl Status {
     }
 }
 
+/// Whether the response to a write was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Believed(pub(crate) bool);
+
 impl WorkloadTable {
     pub(crate) fn len(&self) -> usize {
         self.workloads.len()
@@ -116,46 +101,18 @@ impl WorkloadTable {
         self.workloads.get(key).map(|entry| &entry.state)
     }
 
-    /// The workload at `now`, with the replicas of a request that may have been carried out.
+    /// The workload at `now`, with the replicas of the requests that may have been carried out.
     pub(crate) fn at(&self, key: &ObjectKey, now: Timestamp) -> Option<WorkloadState> {
         let entry = self.workloads.get(key)?;
-        let mut state = entry.state.clone();
-        let requests = entry.scale_downs.iter().flatten();
-        let open = requests.filter(|request| request.is_open(&entry.state, now));
-        for request in open {
-            state.lowest_replicas = state.lowest_replicas.min(request.replicas);
-        }
-        Some(state)
+        Some(self.scale_requests.apply(entry.state.clone(), now))
     }
 
-    /// A request to scale down is about to be sent.
-    pub(crate) fn observe_scale_down(&mut self, key: &ObjectKey, request: ScaleDown) {
-        if let Some(entry) = self.workloads.get_mut(key) {
-            let [latest, earlier] = entry.scale_downs;
-            let same = |other: &ScaleDown| {
-                other.uid == request.uid && other.generation == request.generation
-            };
-            let open = [latest, earlier].into_iter().flatten().filter(same);
-            let earlier = open.reduce(|one, other| ScaleDown {
-                replicas: one.replicas.min(other.replicas),
-                until: one.until.max(other.until),
-                ..one
-            });
-            entry.scale_downs = [Some(request), earlier];
-        }
-    }
-
-    /// The member has rejected the latest request to scale down.
-    pub(crate) fn observe_rejected_scale_down(
-        &mut self,
-        key: &ObjectKey,
-        uid: Uid,
-        generation: i64,
-    ) {
-        if let Some(entry) = self.workloads.get_mut(key) {
-            let [latest, _] = &mut entry.scale_downs;
-            latest.take_if(|request| request.uid == uid && request.generation == generation);
-        }
+    /// Forgets the workloads. Requests that are on their way may still be carried out.
+    pub(crate) fn clear(&mut self) {
+        *self = Self {
+            scale_requests: std::mem::take(&mut self.scale_requests),
+            ..Self::default()
+        };
     }
 
     /// All workloads, in the order of their keys.
@@ -222,12 +179,12 @@ impl WorkloadTable {
         }
         let reported = Status::of(&state);
         let Some(entry) = self.workloads.get_mut(&state.key) else {
+            self.scale_requests.close(&state);
             self.text_bytes += state.text_bytes();
             let entry = Entry {
                 version,
                 observed_in: Some(epoch),
                 updated_in: epoch,
-                scale_downs: [None; 2],
                 reported,
                 state,
             };
@@ -243,15 +200,14 @@ impl WorkloadTable {
             return None;
         }
         let change = entry.change_to(&state, &reported);
-        entry.carry_lowest_replicas(&mut state);
-        entry.close_scale_downs(&state);
+        entry.carry_lowest_replicas(&mut state, &self.scale_requests);
+        self.scale_requests.close(&state);
         self.text_bytes -= entry.state.text_bytes();
         self.text_bytes += state.text_bytes();
         **entry = Entry {
             version,
             observed_in: Some(epoch),
             updated_in: epoch,
-            scale_downs: entry.scale_downs,
             reported,
             state,
         };
@@ -305,12 +261,13 @@ impl WorkloadTable {
         }
     }
 
-    /// Applies the response to our own write, ahead of the watch.
-    pub(crate) fn observe_write(&mut self, mut state: WorkloadState) {
+    /// Applies the response to our own write, ahead of the watch. One that shows an object which we have deleted is not believed:
+    /// it is late, or the member was restored from a backup, which a list shows.
+    pub(crate) fn observe_write(&mut self, mut state: WorkloadState) -> Believed {
         let version = ResourceVersion::parse(&state.resource_version);
         self.observe_version(version);
         if self.is_deleted_after_write(&state, version) {
-            return;
+            return Believed(false);
         }
         let epoch = self.epoch;
         let Some(entry) = self.workloads.get_mut(&state.key) else {
@@ -319,25 +276,25 @@ impl WorkloadTable {
                 version,
                 observed_in: None,
                 updated_in: epoch,
-                scale_downs: [None; 2],
                 reported: Status::default(),
                 state,
             };
             self.workloads
                 .insert(entry.state.key.clone(), Box::new(entry));
-            return;
+            return Believed(true);
         };
         if version.is_older_than(entry.version) {
             entry.apply_older(&state);
-            return;
+            return Believed(true);
         }
-        entry.carry_lowest_replicas(&mut state);
-        entry.close_scale_downs(&state);
+        entry.carry_lowest_replicas(&mut state, &self.scale_requests);
+        self.scale_requests.close(&state);
         self.text_bytes -= entry.state.text_bytes();
         self.text_bytes += state.text_bytes();
         entry.state = state;
         entry.version = version;
         entry.updated_in = epoch;
+        Believed(true)
     }
 
     /// Our delete request for the object with this uid succeeded.
@@ -416,28 +373,17 @@ impl Entry {
     }
 
     /// Keeps the lowest replicas in the newer state until the member's controller has caught up with it.
-    fn carry_lowest_replicas(&self, newer: &mut WorkloadState) {
+    fn carry_lowest_replicas(&self, newer: &mut WorkloadState, requests: &ScaleRequests) {
         let caught_up = newer.observed_generation >= newer.generation;
         newer.lowest_replicas = if caught_up || newer.uid != self.state.uid {
             newer.replicas
         } else {
-            let requests = self.scale_downs.iter().flatten();
-            let requests = requests.filter(|request| request.uid == newer.id());
-            let requested = requests.map(|request| request.replicas).min();
+            let requested = requests.lowest(newer);
             newer
                 .replicas
                 .min(self.state.lowest_replicas)
                 .min(requested.unwrap_or(u32::MAX))
         };
-    }
-
-    /// Forgets the requests that the newer state makes fail: also after the member was restored to an earlier generation.
-    fn close_scale_downs(&mut self, newer: &WorkloadState) {
-        for request in &mut self.scale_downs {
-            request.take_if(|request| {
-                request.uid == newer.id() && request.generation < newer.generation
-            });
-        }
     }
 
     /// An older state arrives late: it lowers the lowest replicas if the member's controller may still act on it.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::scale_requests::ScaleRequest;
 use crate::workload::Deletion;
 
 fn key() -> ObjectKey {
@@ -24,6 +25,7 @@ fn state(uid: &str, version: u64) -> WorkloadState {
         replica_failure: None,
         spec_hash: 1,
         lowest_replicas: 10,
+        open_scale_up: None,
         federation: "fed".into(),
         member_cluster: "a".into(),
         deletion: None,
@@ -75,14 +77,18 @@ fn s5_the_bytes_of_all_texts_are_counted() {
         &|table| {
             table.apply(long(11, 2));
         },
-        &|table| table.observe_write(long(12, 1)),
+        &|table| {
+            table.observe_write(long(12, 1));
+        },
         &|table| {
             table.apply(long(11, 4));
         },
         &|table| {
             table.delete(&key(), Uid::of("a"), ResourceVersion::parse("13"));
         },
-        &|table| table.observe_write(long(14, 3)),
+        &|table| {
+            table.observe_write(long(14, 3));
+        },
         &|table| table.observe_deletion(&other.key, Uid::of("b")),
         &|table| {
             table.apply(state("c", 15));
@@ -422,19 +428,28 @@ fn f20_the_lowest_replicas_count_until_the_member_caught_up() {
     assert_eq!(lowest(&table), 3, "another object");
 }
 
-#[test]
-fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() {
-    let at = |second| Timestamp::from_second(second).unwrap();
-    let request = |replicas| ScaleDown {
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// A request to scale the object `a` to `replicas`, which may be carried out until then.
+fn request(replicas: u32, until: i64) -> ScaleRequest {
+    ScaleRequest {
         uid: Uid::of("a"),
         generation: 1,
-        replicas,
-        until: at(100),
-    };
+        lowest: replicas,
+        highest: replicas,
+        until: at(until),
+    }
+}
+
+#[test]
+fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() {
+    let request = |replicas| request(replicas, 100);
     let lowest =
         |table: &WorkloadTable, second| table.at(&key(), at(second)).unwrap().lowest_replicas;
     let mut table = table([state("a", 10)]);
-    table.observe_scale_down(&key(), request(4));
+    table.scale_requests.send(&key(), request(4), at(0));
     assert_eq!(lowest(&table, 0), 4);
     table.apply(state("a", 11));
     assert_eq!(lowest(&table, 99), 4, "a status without the request");
@@ -447,7 +462,7 @@ fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() 
         (state.generation, state.observed_generation, state.replicas) = (3, 3, 9);
     }));
     assert_eq!(lowest(&table, 0), 9, "the member has caught up");
-    table.observe_scale_down(&key(), request(2));
+    table.scale_requests.send(&key(), request(2), at(0));
     assert_eq!(lowest(&table, 0), 9, "it requires an earlier generation");
     table.apply(state("b", 20));
     assert_eq!(lowest(&table, 0), 10, "another object");
@@ -456,13 +471,8 @@ fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() 
 #[test]
 fn f39_a_scale_down_that_was_carried_out_counts_no_more_when_the_member_is_restored() {
     let mut table = table([state("a", 10)]);
-    let request = ScaleDown {
-        uid: Uid::of("a"),
-        generation: 1,
-        replicas: 4,
-        until: Timestamp::from_second(100).unwrap(),
-    };
-    table.observe_scale_down(&key(), request);
+    let request = request(4, 100);
+    table.scale_requests.send(&key(), request, at(0));
     table.observe_write(with(20, |state| {
         (state.generation, state.observed_generation, state.replicas) = (2, 2, 4);
     }));
@@ -475,29 +485,49 @@ fn f39_a_scale_down_that_was_carried_out_counts_no_more_when_the_member_is_resto
 
 #[test]
 fn f20_a_scale_down_that_is_rejected_counts_no_more_and_an_earlier_one_does() {
-    let at = |second| Timestamp::from_second(second).unwrap();
-    let request = |replicas, until| ScaleDown {
-        uid: Uid::of("a"),
-        generation: 1,
-        replicas,
-        until: at(until),
-    };
     let lowest =
         |table: &WorkloadTable, second| table.at(&key(), at(second)).unwrap().lowest_replicas;
-    let reject =
-        |table: &mut WorkloadTable| table.observe_rejected_scale_down(&key(), Uid::of("a"), 1);
+    let reject = |table: &mut WorkloadTable| table.scale_requests.reject(&key(), Uid::of("a"), 1);
     let mut table = table([state("a", 10)]);
-    table.observe_scale_down(&key(), request(4, 100));
+    table.scale_requests.send(&key(), request(4, 100), at(0));
     reject(&mut table);
     assert_eq!(lowest(&table, 0), 10);
-    table.observe_scale_down(&key(), request(6, 100));
-    table.observe_scale_down(&key(), request(8, 150));
+    table.scale_requests.send(&key(), request(6, 100), at(0));
+    table.scale_requests.send(&key(), request(8, 150), at(0));
     reject(&mut table);
     assert_eq!(lowest(&table, 0), 6, "the response to it was lost");
     reject(&mut table);
     assert_eq!(lowest(&table, 0), 6);
-    table.observe_scale_down(&key(), request(9, 200));
+    table.scale_requests.send(&key(), request(9, 200), at(0));
     assert_eq!((lowest(&table, 99), lowest(&table, 100)), (6, 9));
+}
+
+#[test]
+fn f39_a_response_that_shows_a_deleted_workload_is_not_believed() {
+    let mut table = table([state("a", 10)]);
+    assert_eq!(table.observe_write(state("a", 11)), Believed(true));
+    table.observe_deletion(&key(), Uid::of("a"));
+    assert_eq!(table.observe_write(state("a", 12)), Believed(false));
+    assert!(table.get(&key()).is_none());
+    table.begin_list();
+    table.apply(state("a", 12));
+    assert!(table.get(&key()).is_some(), "the member was restored");
+    assert_eq!(table.observe_write(state("a", 13)), Believed(true));
+}
+
+#[test]
+fn f20_a_scale_up_whose_response_is_lost_counts_while_it_may_be_carried_out() {
+    let open = |table: &WorkloadTable, second| table.at(&key(), at(second)).unwrap().open_scale_up;
+    let mut table = table([state("a", 10)]);
+    table.scale_requests.send(&key(), request(14, 100), at(0));
+    table.scale_requests.send(&key(), request(12, 150), at(0));
+    table.scale_requests.send(&key(), request(4, 200), at(0));
+    assert_eq!(open(&table, 99), Some(14));
+    assert_eq!(open(&table, 150), None, "no server works on them any more");
+    table.apply(with(12, |state| {
+        (state.generation, state.replicas) = (2, 12);
+    }));
+    assert_eq!(open(&table, 0), None, "it requires an earlier generation");
 }
 
 /// Writes to the one workload of a member; versions count up from 1.

@@ -292,11 +292,7 @@ impl LocalWorkload<'_> {
         let replace = json!({ "op": "replace", "path": "/spec/replicas", "value": to });
         let patch: Value = tests.chain([replace]).collect();
         let write = Box::pin(self.patch("scale", &patch));
-        if to < from {
-            self.scale_down(seen, to, write).await
-        } else {
-            write.await
-        }
+        self.change_replicas(seen, to, write).await
     }
 
     /// Changes the set by a JSON patch that begins with tests.
@@ -379,12 +375,12 @@ impl LocalWorkload<'_> {
             return Ok(changed_meanwhile());
         }
         let write = Box::pin(self.write_over(frs, &live, replicas));
-        self.scale_down(seen, replicas, write).await
+        self.change_replicas(seen, replicas, write).await
     }
 
-    /// Sends a `write` that may remove replicas: from now on the store counts `to` replicas at most, because the write may be
-    /// carried out, unless the response shows that it was not.
-    async fn scale_down(
+    /// Sends a `write` that sets the replicas to `to`: from now on the store counts with them, because the write may be carried
+    /// out, unless the response shows that it was not.
+    async fn change_replicas(
         self,
         seen: &Precondition,
         to: u32,
@@ -394,14 +390,14 @@ impl LocalWorkload<'_> {
             return write.await;
         }
         let store = &self.member.store;
-        store.observe_scale_down(self.key, &seen.uid, seen.generation, to);
+        store.observe_scale(self.key, &seen.uid, seen.generation, to);
         let done = write.await;
         let is_rejected = match &done {
             Ok(outcome) => matches!(outcome, Outcome::Conflict(_)),
             Err(error) => matches!(error.code(), Some(400..500)),
         };
         if is_rejected {
-            store.observe_rejected_scale_down(self.key, &seen.uid, seen.generation);
+            store.observe_rejected_scale(self.key, &seen.uid, seen.generation);
         }
         done
     }

@@ -201,8 +201,15 @@ impl<'a> MemberEvaluation<'a> {
         let reported = self.requested().max(self.possibly_ready());
         let shows_nothing = self.live_set().is_none() && !self.eligibility.is_eligible();
         let unseen = self.previously_requested.filter(|_| shows_nothing);
+        let reported = reported.max(self.open_scale_up());
         let known = self.believed_of(reported).max(self.previously_desired());
         known.max(unseen.unwrap_or(0))
+    }
+
+    /// The most replicas that a request sets which may still be carried out, although its response was lost.
+    pub(super) fn open_scale_up(&self) -> u64 {
+        let open = self.live_set().and_then(|set| set.open_scale_up);
+        open.map_or(0, u64::from)
     }
 
     /// Whether nothing is decided before the first answer of the member. One without replicas of the set is not waited for.
@@ -238,8 +245,10 @@ impl<'a> MemberEvaluation<'a> {
     fn lasting(&self, of: impl Fn(&WorkloadState) -> u32) -> u64 {
         let Some(set) = self.live_set() else { return 0 };
         let mut lasting = of(set).min(set.replicas).min(set.lowest_replicas);
-        if !self.member.view.has_unlabeled_pods() {
-            lasting = lasting.min(self.member.view.pods.ready);
+        // The nodes of pods without our labels are not known.
+        let view = &self.member.view;
+        if !view.has_unlabeled_pods() || view.nodes_report {
+            lasting = lasting.min(view.pods.ready);
         }
         u64::from(lasting)
     }

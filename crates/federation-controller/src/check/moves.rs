@@ -12,6 +12,8 @@ use planted_bugs::{PlantedBug, is_planted};
 pub(super) struct ReplicaState {
     /// Replicas requested of the local ReplicaSet now (`spec.replicas`).
     pub(super) requested: u64,
+    /// The most that a lost request may still set; 0 without one.
+    pub(super) open_scale_up: u64,
     /// Pods that may be ready, also those not ready for long enough; more than `requested` while the member still removes
     /// some.
     pub(super) ready: u64,
@@ -37,9 +39,10 @@ impl ReplicaState {
         self.target - self.pending
     }
 
-    /// Replicas that are requested, or that still run although they are no longer requested.
+    /// Replicas that are requested, that may be at any time, or that still run although they are no longer requested.
     fn present(&self) -> u64 {
-        self.requested.max(self.ready).min(self.limit)
+        let requested = self.requested.max(self.open_scale_up);
+        requested.max(self.ready).min(self.limit)
     }
 
     /// Available replicas that are requested.

@@ -7,6 +7,7 @@ use super::*;
 fn running(requested: u64, target: u64) -> ReplicaState {
     ReplicaState {
         requested,
+        open_scale_up: 0,
         ready: requested,
         available: requested,
         failed: 0,
@@ -164,6 +165,17 @@ fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
         [9, 5],
         "those that still run are kept"
     );
+}
+
+#[test]
+fn f20_a_scale_up_that_may_still_be_carried_out_uses_the_surge() {
+    let lost = ReplicaState {
+        open_scale_up: 9,
+        ..running(1, 1)
+    };
+    assert_eq!(next_step(&[lost, running(1, 7)], bounds(8)), [1, 1]);
+    let believed = ReplicaState { limit: 5, ..lost };
+    assert_eq!(next_step(&[believed, running(1, 7)], bounds(8)), [1, 5]);
 }
 
 #[test]

@@ -73,7 +73,8 @@ impl Step {
                 let change = change(snapshot, member, next, now);
                 let believed = next.min(member.limit(plan.members[index].target));
                 if change.is_none() && member.deletion().is_none() {
-                    step.requested = member.set().map(|_| believed);
+                    let open = member.open_scale_up();
+                    step.requested = member.set().map(|_| believed.max(open));
                 }
                 step.observe(snapshot, member, change.is_some(), now);
                 if let Some(since) = member.writes.rejected_since()
@@ -135,6 +136,7 @@ fn next_replicas(
         .filter(writable)
         .map(|(member, planned)| ReplicaState {
             requested: member.requested(),
+            open_scale_up: member.open_scale_up(),
             ready: member.possibly_ready(),
             available: if is_planted(PlantedBug::RequestedIsAvailable) {
                 member.requested()

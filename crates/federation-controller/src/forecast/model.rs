@@ -68,6 +68,7 @@ impl Model {
             replica_failure: None,
             spec_hash: 0,
             lowest_replicas: replicas,
+            open_scale_up: None,
             federation: String::new(),
             member_cluster: member.to_owned(),
             deletion: None,
@@ -165,6 +166,7 @@ pub(super) fn view(set: WorkloadState, pods: Pods) -> WorkloadView {
         since,
     } = pods;
     WorkloadView {
+        nodes_report: false,
         current_at: None,
         pods: PodCounts {
             active,

@@ -153,6 +153,28 @@ fn f20_pods_that_were_adopted_while_the_controllers_do_not_act_may_run() {
 }
 
 #[test]
+fn f33_adopted_pods_of_a_member_that_has_returned_replace_nothing() {
+    let scales_down = |nodes_report: bool| {
+        let mut world = World::new(frs(6, even(false)), &["a", "b"]);
+        world.step();
+        for (member, replicas) in world.members.iter_mut().zip([6, 3]) {
+            hold(member, replicas, replicas);
+        }
+        // The set in b was adopted: its status counts pods without our labels, whose nodes are not known.
+        let view = &mut world.members[1].view;
+        (view.pods.active, view.pods.ready) = (0, 0);
+        view.nodes_report = nodes_report;
+        view.workload.as_mut().unwrap().fully_labeled_replicas = 0;
+        world.now += 1;
+        let actions = world.check().actions;
+        let scales = |action: &Action| matches!(action.change, SetChange::Scale { .. });
+        actions.iter().any(scales)
+    };
+    assert!(scales_down(false));
+    assert!(!scales_down(true));
+}
+
+#[test]
 fn f32_replicas_whose_pods_left_a_set_while_the_controllers_do_not_act_go_elsewhere() {
     let mut world = World::new(frs(6, even(false)), &["a", "b", "c"]);
     world.step();

@@ -106,6 +106,7 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
         replica_failure: None,
         spec_hash: LIVE,
         lowest_replicas: replicas,
+        open_scale_up: None,
         federation: "f".into(),
         member_cluster: member.name.clone(),
         deletion: None,
