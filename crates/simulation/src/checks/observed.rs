@@ -16,6 +16,10 @@ use crate::{crash::DelayedRequest, history::History};
 
 /// Nobody notices that a node has stopped before it was silent for this time.
 const NODE_GRACE: Duration = Duration::from_secs(40);
+/// Kubelets report the status of a node that does not change as often.
+const NODE_STATUS: Duration = Duration::from_secs(300);
+/// The longest pause before a list that has failed is tried again, and more.
+const LIST_RETRY: Duration = Duration::from_secs(40);
 
 /// The state of a FederatedReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
@@ -354,7 +358,10 @@ impl Observed {
 
     /// The specs of a set that the controller may act on, or its absence.
     pub(crate) fn states(&self, set: &str) -> impl Iterator<Item = &FrsState> {
-        let since = self.host.oldest_belief(&self.config);
+        let oldest = self.host.oldest_belief(&self.config);
+        // After an outage of the host, the controller lists the sets when it tries again.
+        let outage = self.host.outage_since(Instant::now() - LIST_RETRY);
+        let since = outage.map_or(oldest, |began| oldest.min(began - self.max_age()));
         self.sets
             .get(set)
             .into_iter()
@@ -444,7 +451,18 @@ impl Observed {
     /// Whether the controller may rely on wrong responses of the member.
     pub(crate) fn may_lie(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
-        visibility.may_lie(&self.config)
+        visibility.has_lied_within(self.max_age())
+    }
+
+    /// Whether the controller may rely on wrong responses about the nodes of the member.
+    pub(crate) fn may_lie_about_nodes(&self, member: &str) -> bool {
+        let visibility = &self.members[member].visibility;
+        visibility.has_lied_within(NODE_STATUS + self.max_age())
+    }
+
+    /// Whether lists show the state of a member whose events are missing.
+    pub(crate) fn is_listed(&self, member: &str) -> bool {
+        self.members[member].visibility.is_listed()
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.

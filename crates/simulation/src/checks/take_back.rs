@@ -25,10 +25,11 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     let since = observed.outage_since(other, Instant::now() - SETTLED)? - SETTLED;
     if unseen.next().is_some()
         || !observed.is_unedited(name, other, since)
-        || observed.outage_since(member, since).is_some()
         // Nothing shows that a member lies.
         || observed.may_lie(member)
         || observed.may_lie(other)
+        || observed.is_listed(other)
+        || returned(scale_down, since)
         || may_have_got_replicas(unknown, since)
     {
         return None;
@@ -51,6 +52,15 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     let least = needed.saturating_sub(*unknown.planned.now()).min(was);
     (left < least).then(|| {
         format!("{name} in {member} scaled from {before} to {now} while the state of {other} is not known: {was} replicas were requested elsewhere, {left} are left, {least} are needed")
+    })
+}
+
+/// Whether another member has returned since then: what was requested in its place may be taken back.
+fn returned(scale_down: &ScaleDown<'_>, since: Instant) -> bool {
+    let observed = scale_down.observed;
+    let mut members = observed.parts(scale_down.name).map(|(member, _)| member);
+    members.any(|member| {
+        observed.is_observable(member) && observed.outage_since(member, since).is_some()
     })
 }
 

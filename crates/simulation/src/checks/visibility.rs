@@ -22,6 +22,8 @@ pub(crate) enum OutageKind {
     Events,
     /// Responses are wrong, which nothing shows.
     Lies,
+    /// Its credentials are withdrawn on the host: the controller knows once it sees the host, and sees the cluster until then.
+    Withdrawn,
 }
 
 /// The controller's view of a cluster is newer than the restored cluster, until it notices the restoration.
@@ -63,7 +65,9 @@ impl Visibility {
         let settled = max_age(config);
         let was_visible = self.reasons.is_empty();
         let is_noticed = self.is_known_to_be_unknown(config);
-        if was_visible || !on {
+        // Lists show the state while only events are missing.
+        let mut reasons = self.reasons.values();
+        if !on || !reasons.any(|reason| *reason == OutageKind::Connection) {
             self.seen = Some(Instant::now());
         }
         if on {
@@ -104,6 +108,11 @@ impl Visibility {
         self.reasons.contains_key(reason)
     }
 
+    /// Whether lists show the state during the outage, because only events are missing: the controller may know it.
+    pub(super) fn is_listed(&self) -> bool {
+        self.outage.is_some_and(|outage| outage.is_listed)
+    }
+
     /// Records that a controller starts: it lists the cluster.
     pub(super) fn controller_starts(&mut self) {
         self.seen = Some(Instant::now());
@@ -115,13 +124,10 @@ impl Visibility {
         self.outage.is_none_or(ended)
     }
 
-    /// Whether the controller may rely on wrong responses of the cluster.
-    pub(super) fn may_lie(&self, config: &Config) -> bool {
+    /// Whether responses of the cluster are wrong, or were within this time.
+    pub(super) fn has_lied_within(&self, time: Duration) -> bool {
         let lies = (self.reasons.values()).any(|reason| *reason == OutageKind::Lies);
-        let lied = self
-            .lied_until
-            .is_some_and(|until| until.elapsed() < max_age(config));
-        lies || lied
+        lies || self.lied_until.is_some_and(|until| until.elapsed() < time)
     }
 
     /// The time since which any state of the cluster may still count as current.

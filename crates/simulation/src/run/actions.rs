@@ -254,6 +254,9 @@ impl Runner {
                 | Fault::ReplicaSetsSilent
                 | Fault::NodesSilent => OutageKind::Events,
                 Fault::Mutations => OutageKind::Lies,
+                Fault::NoKubeconfig if self.federation.joined.contains(cluster) => {
+                    OutageKind::Withdrawn
+                }
                 _ => OutageKind::Connection,
             };
             let observe = |observed: &mut crate::checks::Observed| {

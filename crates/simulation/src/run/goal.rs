@@ -4,20 +4,26 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{FederatedReplicaSet, ValidFrs};
+use fedrs_api::{FederatedReplicaSet, MemberReason, ValidFrs, labels};
 use serde_json::Value;
 use sim_cluster::Object;
 use tokio::time::{Duration, Instant};
 
 use super::runner::Runner;
 use crate::{
-    checks::Invariant, join::MEMBERS_PATH, observe::LocalSetState, plan::Fault,
-    sim_federation::HOST, trace::Topic,
+    checks::Invariant,
+    join::MEMBERS_PATH,
+    observe::LocalSetState,
+    plan::{Action, Fault, Plan},
+    sim_federation::HOST,
+    trace::Topic,
 };
 
 /// The desired state is reached within this time: more than the longest stabilization window (30 min) and the longest backoff
 /// (10 min).
 const REACHED_WITHIN: Duration = Duration::from_secs(3600);
+/// After this time all clusters show which nodes do not run, and those that start do.
+const NODES_SHOWN_AFTER: Duration = Duration::from_secs(60);
 /// How often the state is polled.
 const LOOK: Duration = Duration::from_secs(5);
 /// After this time the controller has nothing left to write: drift counts expire after ten minutes.
@@ -59,9 +65,11 @@ impl Quiet {
 }
 
 /// Waits until the desired state is reached, and checks that it stays.
-pub(super) async fn check(runner: &mut Runner, core: &[String], seed: u64) {
+pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) {
     let goal = Goal::new(runner, core);
-    let deadline = Instant::now() + REACHED_WITHIN;
+    runner.wait_until(Instant::now() + NODES_SHOWN_AFTER).await;
+    let within = REACHED_WITHIN + clocks_behind(plan);
+    let deadline = Instant::now() + within;
     loop {
         let pending = goal.pending(runner);
         if pending.is_empty() {
@@ -71,7 +79,7 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], seed: u64) {
             let text = pending.join("; ");
             runner.fail(
                 Invariant::Reached,
-                format!("not within {} s: {text}", REACHED_WITHIN.as_secs()),
+                format!("not within {} s: {text}", within.as_secs()),
             );
             return;
         }
@@ -81,10 +89,13 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], seed: u64) {
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
     stays(runner, &goal, CALM_AFTER, Quiet::Nothing).await;
+    while any_member(runner, is_stabilizing) {
+        stays(runner, &goal, LOOK, Quiet::Nothing).await;
+    }
     let mut quiet = Quiet::Everything;
-    if records_losses(runner) {
+    if any_member(runner, records_losses) {
         quiet = Quiet::Sets;
-        if seed.is_multiple_of(WAITS_FOR_FORGOTTEN_LOSSES) {
+        if plan.seed.is_multiple_of(WAITS_FOR_FORGOTTEN_LOSSES) {
             let rest = LOSSES_FORGOTTEN_AFTER.saturating_sub(CALM_AFTER);
             stays(runner, &goal, rest, Quiet::Nothing).await;
             quiet = Quiet::Everything;
@@ -97,13 +108,34 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], seed: u64) {
     );
 }
 
-/// Whether the status of a member has something to remember.
-fn records_losses(runner: &Runner) -> bool {
+/// By how much clocks of members were put back: for as long, what is dated by them lies in the future, such as the time since
+/// which a pod is ready.
+fn clocks_behind(plan: &Plan) -> Duration {
+    let behind = plan.steps.iter().map(|step| match &step.action {
+        Action::StepClock { seconds, .. } => (-seconds).max(0).unsigned_abs(),
+        _ => 0,
+    });
+    Duration::from_secs(behind.sum())
+}
+
+/// Whether a MemberCluster is in this state.
+fn any_member(runner: &Runner, state: fn(&Value) -> bool) -> bool {
     let host = runner.federation.cluster(HOST).api();
     let kind = host.kind_of("fedrs.dev/v1alpha1", "MemberCluster");
     let members = kind.map(|kind| host.list(&kind, None));
-    let remembers = |member: &Object| member["status"]["internal"].is_string();
-    members.iter().flatten().any(remembers)
+    members.iter().flatten().any(|member| state(member))
+}
+
+/// Whether the status of a member has something to remember.
+fn records_losses(member: &Value) -> bool {
+    member["status"]["internal"].is_string()
+}
+
+/// Whether a member has to be healthy for longer, which ends by itself.
+fn is_stabilizing(member: &Value) -> bool {
+    let conditions = member["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["reason"] == MemberReason::Stabilizing.as_str())
 }
 
 /// Checks for some time that the desired state stays, and how `quiet` the controller is.
@@ -123,7 +155,7 @@ async fn stays(runner: &mut Runner, goal: &Goal, time: Duration, quiet: Quiet) {
         written.retain(|what| quiet.forbids(what));
         if let Some(last) = written.last()
             && goal.is_whole
-            && !is_any_rejected(runner)
+            && !is_any_unsettled(runner)
         {
             let text = format!("{} writes in a settled federation: {last}", written.len());
             return runner.fail(Invariant::Settled, text);
@@ -185,7 +217,9 @@ impl Goal {
         let name = &frs.key.name;
         let has_set = |member: &&String| {
             let set = runner.federation.local_set(member, name);
-            set.is_some_and(|set| set["metadata"].get("deletionTimestamp").is_none())
+            set.is_some_and(|set| {
+                set["metadata"].get("deletionTimestamp").is_none() && is_labeled(&set)
+            })
         };
         let accepting: Vec<_> = self.members.iter().filter(has_set).cloned().collect();
         let (_, wanted) = runner.federation.planned_layout(frs, &accepting);
@@ -223,8 +257,7 @@ impl Goal {
         // A ReplicaSet that was released with an earlier object of this name, and gets no replicas now, is not ours.
         for (member, set) in &mut sets {
             let object = runner.federation.local_set(member, name);
-            let labels = object.map(|object| object["metadata"]["labels"].to_string());
-            if !labels.is_some_and(|labels| labels.contains("fedrs.dev/replica-set")) {
+            if !object.is_some_and(|object| is_labeled(&object)) {
                 *set = LocalSetState::default();
             }
         }
@@ -242,7 +275,8 @@ impl Goal {
             available += sets[member].available;
             requested.push(sets[member].desired);
         }
-        if planned != requested || available != wanted {
+        let is_planned = planned == requested && available == wanted;
+        if !is_planned && !keeps_unplaced(&frs, &planned, &requested, available) {
             return Some(format!(
                 "{name}: {available} of {wanted} replicas are available, {requested:?} requested, {planned:?} planned for {}",
                 self.members.join(", ")
@@ -279,6 +313,21 @@ impl Goal {
     }
 }
 
+/// Whether a local ReplicaSet belongs to a FederatedReplicaSet.
+fn is_labeled(set: &Value) -> bool {
+    set["metadata"]["labels"].get(labels::REPLICA_SET).is_some()
+}
+
+/// Whether members have what is planned, and more that runs and that no member can take: it stays (F20).
+fn keeps_unplaced(frs: &ValidFrs, planned: &[u64], requested: &[u64], available: u64) -> bool {
+    let sum: u64 = requested.iter().sum();
+    let mut members = planned.iter().zip(requested);
+    planned.iter().sum::<u64>() < u64::from(frs.replicas)
+        && sum <= frs.replicas.into()
+        && sum == available
+        && members.all(|(planned, requested)| planned <= requested)
+}
+
 /// The replicas of a set that run: available ones, or also ready ones where no controller counts them.
 fn running(runner: &Runner, name: &str, sets: &BTreeMap<String, LocalSetState>) -> u64 {
     let uncounted = |member: &str| {
@@ -302,10 +351,14 @@ fn frs_of(runner: &Runner, name: &str) -> Option<Object> {
     host.get(&kind, "default", name).ok()
 }
 
-/// Whether members reject the template of a set, and so it is tried again from time to time.
-fn is_any_rejected(runner: &Runner) -> bool {
+/// Whether members reject the template of a set, or have no capacity for all its replicas: both are tried again from time to
+/// time.
+fn is_any_unsettled(runner: &Runner) -> bool {
+    let lacks_capacity = |frs: &Value| frs["status"]["unplacedReplicas"].as_u64() > Some(0);
     let mut sets = runner.sets.iter();
-    sets.any(|set| frs_of(runner, &set.name).is_some_and(|frs| is_rejected(&frs)))
+    sets.any(|set| {
+        frs_of(runner, &set.name).is_some_and(|frs| is_rejected(&frs) || lacks_capacity(&frs))
+    })
 }
 
 /// Whether every member rejects the template of a set.

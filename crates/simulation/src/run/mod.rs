@@ -91,7 +91,7 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
         runner.wait_until(end).await;
         if let Some(core) = &plan.core {
             runner.recover(core).await;
-            goal::check(runner, core, plan.seed).await;
+            goal::check(runner, core, plan).await;
         }
     };
     tokio::select! {
