@@ -51,6 +51,8 @@ pub trait WriteObserver: Send + Sync {
     fn in_flight(&self, cluster: &str, request: &DelayedRequest);
     /// The controller knows the result: the code of the response, or none if there was no response.
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>);
+    /// The controller has got a response to a list.
+    fn listed(&self, cluster: &str, uri: &Uri);
 }
 
 /// A change of a ReplicaSet that takes effect late.
@@ -285,10 +287,12 @@ impl CrashableService {
         if !self.lifetime.answered(is_change, code) {
             return Err("the controller crashed".into());
         }
-        if let Some(observer) = &self.lifetime.0.observer
-            && method != Method::GET
-        {
-            observer.answered(&self.cluster, &method, &uri, code);
+        if let Some(observer) = &self.lifetime.0.observer {
+            if method != Method::GET {
+                observer.answered(&self.cluster, &method, &uri, code);
+            } else if code.is_some_and(|code| code.is_success()) && is_list(&uri) {
+                observer.listed(&self.cluster, &uri);
+            }
         }
         answer
     }
@@ -331,6 +335,13 @@ impl Service<Request<Body>> for CrashableService {
             }
         })
     }
+}
+
+/// Whether a read asks for all objects, and not for events, nor for the current version alone.
+fn is_list(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    let mut options = query.split('&');
+    !options.any(|option| option == "limit=1" || option.starts_with("watch="))
 }
 
 /// The replicas that a JSON patch requests.

@@ -62,6 +62,8 @@ struct ObservedMember {
     pods: BTreeMap<String, ObservedPod>,
     /// When its MemberCluster was last created, edited or deleted.
     edited: Instant,
+    /// When the controller last listed its ReplicaSets and its pods.
+    listed: [Option<Instant>; 2],
     /// By set.
     local: BTreeMap<String, LocalSet>,
 }
@@ -149,6 +151,7 @@ impl Observed {
             power_lost_at: None,
             pods: BTreeMap::new(),
             edited: Instant::now(),
+            listed: [None; 2],
             local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
         };
         let set = || ObservedSet {
@@ -460,9 +463,25 @@ impl Observed {
         visibility.has_lied_within(NODE_STATUS + self.max_age())
     }
 
-    /// Whether lists show the state of a member whose events are missing.
-    pub(crate) fn is_listed(&self, member: &str) -> bool {
-        self.members[member].visibility.is_listed()
+    /// Records that the controller has listed the objects at `path` of a cluster.
+    pub(crate) fn put_list(&mut self, cluster: &str, path: &str) {
+        let Some(member) = self.members.get_mut(cluster) else {
+            return;
+        };
+        let [sets, pods] = &mut member.listed;
+        match path.rsplit('/').next() {
+            Some("replicasets") => *sets = Some(Instant::now()),
+            Some("pods") => *pods = Some(Instant::now()),
+            _ => {}
+        }
+    }
+
+    /// Whether the controller has listed a member whose events are missing since that began.
+    pub(crate) fn is_listed_since(&self, member: &str, outage: Instant) -> bool {
+        let ObservedMember {
+            visibility, listed, ..
+        } = &self.members[member];
+        visibility.is_listed() && listed.iter().all(|time| *time >= Some(outage))
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.

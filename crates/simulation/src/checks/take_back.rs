@@ -22,13 +22,14 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         .parts(name)
         .filter(|(other, _)| *other != member && !observed.is_observable(other));
     let (other, unknown) = unseen.next()?;
-    let since = observed.outage_since(other, Instant::now() - SETTLED)? - SETTLED;
+    let outage = observed.outage_since(other, Instant::now() - SETTLED)?;
+    let since = outage - SETTLED;
     if unseen.next().is_some()
         || !observed.is_unedited(name, other, since)
         // Nothing shows that a member lies.
         || observed.may_lie(member)
         || observed.may_lie(other)
-        || observed.is_listed(other)
+        || observed.is_listed_since(other, outage)
         || returned(scale_down, since)
         || may_have_got_replicas(unknown, since)
     {

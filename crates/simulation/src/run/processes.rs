@@ -107,6 +107,11 @@ impl WriteObserver for Writer {
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>) {
         self.recorder.answered(cluster, method, uri, code);
     }
+
+    fn listed(&self, cluster: &str, uri: &Uri) {
+        self.recorder
+            .observe(|observed| observed.put_list(cluster, uri.path()));
+    }
 }
 
 impl Processes {
