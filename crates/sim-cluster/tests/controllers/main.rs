@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod cluster;
+mod deployments;
 mod events;
 mod namespaces;
 mod nodes;
