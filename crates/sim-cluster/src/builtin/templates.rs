@@ -2,6 +2,7 @@
 
 use super::metadata::{validate_annotations, validate_labels};
 use super::pod::validate_pod_spec;
+use super::rollout::validate_rollout;
 use super::selector::validate_label_selector;
 use crate::selectors::object as selectors;
 use crate::validation::Field;
@@ -9,7 +10,9 @@ use crate::validation::Field;
 /// Validates the specification of a ReplicaSet or Deployment: counts, selector, and a template that the selector matches.
 pub(super) fn validate_workload_spec(kind: &str, spec: &Field<'_>) {
     spec.field("replicas").require_not_negative();
-    spec.field("minReadySeconds").require_not_negative();
+    if kind == "ReplicaSet" {
+        spec.field("minReadySeconds").require_not_negative();
+    }
     let (selector, template) = (spec.field("selector"), spec.field("template"));
     if selector.value.is_null() {
         selector.required("");
@@ -33,7 +36,11 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Field<'_>) {
     }
     let deadline = pod.field("activeDeadlineSeconds");
     if !deadline.value.is_null() {
-        deadline.forbidden(&format!("activeDeadlineSeconds in {kind} is not Supported"));
+        // The message is the same for both kinds.
+        deadline.forbidden("activeDeadlineSeconds in ReplicaSet is not Supported");
+    }
+    if kind == "Deployment" {
+        validate_rollout(spec);
     }
 }
 
