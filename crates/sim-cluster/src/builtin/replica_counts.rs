@@ -50,8 +50,9 @@ fn validate_counts(status: &Field<'_>, counts: &[&str], part: &str) {
         ("availableReplicas", "readyReplicas", "readyReplicas"),
     ] {
         let [count, most] = [field, other].map(|field| status.field(field));
-        if count.number().unwrap_or(0) > most.number().unwrap_or(0) {
-            count.invalid(&format!("cannot be greater than {shown}"));
+        let number = count.number().unwrap_or(0);
+        if number > most.number().unwrap_or(0) {
+            count.invalid_as(number, &format!("cannot be greater than {shown}"));
         }
     }
 }

@@ -18,11 +18,14 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Field<'_>) {
         selector.required("");
     } else {
         validate_label_selector(&selector);
+    }
+    if !selector.value.is_null() && selectors::is_empty(selector.value) {
+        // The message is the same for both kinds.
+        selector.invalid("empty selector is invalid for deployment");
+    } else {
         let labels = template.field("metadata").field("labels");
-        if selectors::is_empty(selector.value) {
-            // The message is the same for both kinds.
-            selector.invalid("empty selector is invalid for deployment");
-        } else if !selectors::matches(selector.value, labels.value.as_object()) {
+        // An absent selector matches nothing.
+        if !selectors::matches(selector.value, labels.value.as_object()) {
             let shown = labels.value.as_object().cloned();
             let detail = "`selector` does not match template `labels`";
             labels.invalid_as(shown.unwrap_or_default(), detail);

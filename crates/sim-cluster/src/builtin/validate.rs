@@ -193,7 +193,6 @@ mod tests {
     #[case("/spec/template/metadata/labels/app", json!("other"), "spec.template.metadata.labels: Invalid value: {\"app\":\"other\"}: `selector` does not match template `labels`")]
     #[case("/spec/template/spec", json!({"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]}), "spec.template.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"")]
     #[case("/spec/selector", json!({}), "spec.selector: Invalid value: {}: empty selector is invalid for deployment")]
-    #[case("/spec/selector", Value::Null, "spec.selector: Required value")]
     #[case("/metadata/name", json!(""), "metadata.name: Required value: name or generateName is required")]
     fn a_bad_replica_set_is_explained(
         #[case] pointer: &str,
@@ -206,6 +205,14 @@ mod tests {
             .map(ToString::to_string)
             .collect();
         assert_eq!(texts, [message]);
+    }
+
+    #[test]
+    fn an_absent_selector_matches_no_template() {
+        let set = replica_set(|set| set["spec"]["selector"] = Value::Null);
+        let errors = validate_create("ReplicaSet", &set, true);
+        let fields: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
+        assert_eq!(fields, ["spec.selector", "spec.template.metadata.labels"]);
     }
 
     #[test]
