@@ -145,26 +145,28 @@ impl Controller for Deployments {
 
 /// Adopts and releases ReplicaSets. Returns those of the Deployment.
 fn claim(context: &Context, deployment: &Value) -> Result<Vec<Object>, Status> {
-    let mut own = Vec::new();
-    let all: Vec<Object> = context.index.sets(namespace(deployment)).cloned().collect();
-    for set in all {
-        let matches = selector::matches(
-            &deployment["spec"]["selector"],
-            map(&set, "/metadata/labels"),
-        );
+    let is_own = |set: &Object| {
+        controller_of(set).map(|controller| text(controller, "/uid") == uid(deployment))
+    };
+    let sets = context.index.sets(namespace(deployment));
+    let candidates = sets.filter(|set| is_own(set).unwrap_or(true));
+    let candidates: Vec<Object> = candidates.cloned().collect();
+    let selector = &deployment["spec"]["selector"];
+    let mut claimed = Vec::new();
+    for set in candidates {
+        let is_orphan = is_own(&set).is_none();
+        let matches = selector::matches(selector, map(&set, "/metadata/labels"));
         let target = (&*kinds::REPLICA_SETS, &*set);
-        match controller_of(&set) {
-            Some(controller) if text(controller, "/uid") != uid(deployment) => continue,
-            Some(_) if matches => {}
-            Some(_) if is_terminating(deployment) => continue,
-            Some(_) => {
-                release(context, MANAGER, target, deployment)?;
-                continue;
-            }
-            None if !matches || is_terminating(deployment) || is_terminating(&set) => continue,
-            None => adopt(context, MANAGER, target, (&kinds::DEPLOYMENTS, deployment))?,
+        if matches && !is_orphan {
+            claimed.push(set);
+        } else if is_terminating(deployment) {
+            // It neither adopts nor releases anything.
+        } else if !is_orphan {
+            release(context, MANAGER, target, deployment)?;
+        } else if matches && !is_terminating(&set) {
+            adopt(context, MANAGER, target, (&kinds::DEPLOYMENTS, deployment))?;
+            claimed.push(set);
         }
-        own.push(set);
     }
-    Ok(own)
+    Ok(claimed)
 }

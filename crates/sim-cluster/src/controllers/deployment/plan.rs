@@ -260,3 +260,120 @@ impl<'a> Planner<'a> {
         Status::computed(self.deployment, &self.revisions, self.limits, self.now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::deployment::views::REVISION_HISTORY;
+    use rstest::rstest;
+    use serde_json::json;
+
+    /// A Deployment of 2 replicas of the image `new`.
+    fn deployment(strategy: &str) -> Value {
+        let mut rolling = json!({"type": strategy});
+        if strategy == "RollingUpdate" {
+            rolling["rollingUpdate"] = json!({"maxSurge": 1, "maxUnavailable": 0});
+        }
+        json!({
+            "metadata": {"name": "web", "generation": 1, "annotations": {REVISION: "9"}},
+            "spec": {
+                "replicas": 2, "strategy": rolling, "template": {"spec": {"image": "new"}},
+                "revisionHistoryLimit": 1,
+            },
+        })
+    }
+
+    fn set(image: &str, revision: i64, replicas: i64) -> Value {
+        json!({
+            "metadata": {
+                "name": format!("{image}-{revision}"), "generation": 1,
+                "annotations": {REVISION: revision.to_string()},
+            },
+            "spec": {"replicas": replicas, "template": {"spec": {"image": image}}},
+            "status": {
+                "replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+                "terminatingReplicas": 0, "observedGeneration": 1,
+            },
+        })
+    }
+
+    /// The writes in short.
+    fn planned(deployment: &Value, sets: &[Value], running: &str) -> Vec<String> {
+        let sets: Vec<Set<'_>> = sets.iter().map(Set).collect();
+        let is_running = |set: Set<'_>| set.name() == running;
+        let plan = plan(
+            Deployment(deployment),
+            &sets,
+            is_running,
+            Timestamp::UNIX_EPOCH,
+        );
+        let short = |write: &Write<'_>| match write {
+            Write::Update {
+                set, annotations, ..
+            } => format!("{} to revision {}", set.name(), annotations[REVISION]),
+            Write::Create { revision, replicas } => format!("create {revision} with {replicas}"),
+            Write::Resize(resize) => format!("{} to {}", resize.set.name(), resize.to),
+            Write::Delete(set) => format!("delete {}", set.name()),
+        };
+        let revision = plan.next.and_then(|next| next.revision);
+        (plan.writes.iter().map(short))
+            .chain(revision.map(|revision| format!("revision {revision}")))
+            .collect()
+    }
+
+    #[rstest]
+    #[case::first(&[], &["create 1 with 2"])]
+    #[case::next(&[set("old", 3, 2)], &["create 4 with 1"])]
+    #[case::behind(&[set("new", 3, 0), set("old", 4, 2)], &["new-3 to revision \"5\""])]
+    #[case::recorded(&[set("new", 3, 2)], &["revision 3"])]
+    #[case::up(&[set("new", 9, 1), set("old", 8, 1)], &["new-9 to 2"])]
+    #[case::down(&[set("new", 9, 2), set("old", 8, 1)], &["old-8 to 0"])]
+    fn a_rolling_update(#[case] sets: &[Value], #[case] expected: &[&str]) {
+        assert_eq!(planned(&deployment("RollingUpdate"), sets, ""), expected);
+    }
+
+    #[rstest]
+    #[case::first(&[], "", &["create 1 with 2"])]
+    #[case::stop(&[set("old", 8, 2), set("new", 9, 0)], "", &["old-8 to 0"])]
+    #[case::wait(&[set("old", 8, 0)], "old-8", &[])]
+    #[case::next(&[set("old", 8, 0)], "", &["create 9 with 2"])]
+    #[case::start(&[set("old", 8, 0), set("new", 9, 0)], "new-9", &["new-9 to 2"])]
+    fn recreate(#[case] sets: &[Value], #[case] running: &str, #[case] expected: &[&str]) {
+        assert_eq!(planned(&deployment("Recreate"), sets, running), expected);
+    }
+
+    #[test]
+    fn a_deployment_that_is_deleted_or_paused_starts_nothing() {
+        let mut terminating = deployment("RollingUpdate");
+        terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        terminating["spec"]["replicas"] = json!(5);
+        let sets = [set("new", 9, 1), set("old", 8, 1)];
+        assert_eq!(planned(&terminating, &sets, ""), [""; 0]);
+        let mut paused = deployment("RollingUpdate");
+        paused["spec"]["paused"] = json!(true);
+        assert_eq!(planned(&paused, &[], ""), [""; 0]);
+        assert_eq!(planned(&paused, &sets[1..], ""), ["old-8 to 2"]);
+    }
+
+    #[test]
+    fn empty_sets_beyond_the_history_are_deleted_after_the_rollout() {
+        let mut complete = deployment("RollingUpdate");
+        let status = json!({"replicas": 2, "updatedReplicas": 2, "availableReplicas": 2, "observedGeneration": 1});
+        let mut deleted = set("e", 4, 0);
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let mut unseen = set("c", 6, 0);
+        unseen["metadata"]["generation"] = json!(2);
+        unseen["metadata"]["annotations"][REVISION_HISTORY] = json!("1");
+        let sets = [
+            set("new", 9, 2),
+            set("a", 8, 0),
+            set("b", 7, 0),
+            unseen,
+            set("d", 5, 0),
+            deleted,
+        ];
+        assert_eq!(planned(&complete, &sets, ""), [""; 0]);
+        complete["status"] = status;
+        assert_eq!(planned(&complete, &sets, ""), ["delete d-5", "delete b-7"]);
+    }
+}

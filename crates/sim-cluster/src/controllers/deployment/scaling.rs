@@ -151,6 +151,7 @@ fn has_replicas_annotations(deployment: Deployment<'_>, limits: Limits, set: Set
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::{prop_assert, proptest};
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -210,6 +211,28 @@ mod tests {
             resize.map_or(set.replicas(), |resize| resize.to)
         };
         assert_eq!(sets.iter().map(after).collect::<Vec<_>>(), expected);
+    }
+
+    proptest! {
+        /// Rounding leaves too many when a Deployment is scaled down to very few; the rollout removes them later.
+        #[test]
+        fn shares_sum_up_and_have_one_direction(
+            sizes in proptest::collection::vec(1_i64..30, 2..6), after in 1_i64..90,
+        ) {
+            let before: i64 = sizes.iter().sum();
+            let objects: Vec<Value> = (sizes.iter().enumerate())
+                .map(|(index, size)| set(index, "old", *size, before, 0))
+                .collect();
+            let sets: Vec<Set<'_>> = objects.iter().map(Set).collect();
+            let deployment = deployment(after, 0);
+            let resizes = shares(Deployment(&deployment), Limits::default(), &sets, after - before);
+            let sum: i64 = resizes.iter().map(|resize| resize.to).sum();
+            prop_assert!(sum == after || (after < before && sum > after && sum <= before));
+            for resize in resizes {
+                prop_assert!(resize.to >= 0);
+                prop_assert!((resize.to - resize.from).signum() * (after - before).signum() >= 0);
+            }
+        }
     }
 
     #[test]
