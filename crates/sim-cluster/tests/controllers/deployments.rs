@@ -1,120 +1,12 @@
 //! Deployments: rollouts, rollback, pausing, scaling in a rollout, progress, history, adoption.
 
 use serde_json::{Value, json};
-use sim_cluster::{Object, Propagation, kinds};
+use sim_cluster::{Propagation, kinds};
 
-use crate::cluster::{Cluster, condition, name, owner, pod_spec, set};
+use crate::cluster::{Cluster, condition, name, owner, set};
+use crate::web::{count, deployment, image, reason, rolling, sizes};
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
-
-/// A Deployment `web` whose pods have the image `app:1`.
-fn deployment(replicas: usize) -> Value {
-    json!({
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "replicas": replicas, "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec()},
-        },
-    })
-}
-
-fn rolling(replicas: usize, surge: usize, unavailable: usize) -> Value {
-    let mut deployment = deployment(replicas);
-    deployment["spec"]["strategy"] = json!({
-        "type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable},
-    });
-    deployment
-}
-
-fn image(object: &Value) -> &str {
-    let of_template = &object["spec"]["template"]["spec"]["containers"][0]["image"];
-    let of_pod = &object["spec"]["containers"][0]["image"];
-    of_template.as_str().or(of_pod.as_str()).unwrap()
-}
-
-fn count(object: &Value, field: &str) -> u64 {
-    object["status"][field].as_u64().unwrap_or_default()
-}
-
-fn reason(object: &Value, kind: &str) -> String {
-    condition(object, kind)["reason"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned()
-}
-
-impl Cluster {
-    fn create_deployment(&self, deployment: Value) -> Object {
-        self.create(&kinds::DEPLOYMENTS, deployment)
-    }
-
-    fn web(&self) -> Object {
-        self.api.get(&kinds::DEPLOYMENTS, "default", "web").unwrap()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Value)) {
-        self.edit(&kinds::DEPLOYMENTS, "web", |web| change(&mut web["spec"]));
-    }
-
-    fn set_image(&self, image: &str) {
-        self.change(|spec| spec["template"]["spec"]["containers"][0]["image"] = json!(image));
-    }
-
-    fn sets(&self) -> Vec<Object> {
-        self.api.list(&kinds::REPLICA_SETS, Some("default"))
-    }
-
-    /// The ReplicaSet whose pods have this image.
-    fn set_of(&self, wanted: &str) -> Object {
-        let mut sets = self.sets().into_iter();
-        sets.find(|set| image(set) == wanted).unwrap()
-    }
-
-    /// Images of ReplicaSets with their specified replicas, by image.
-    fn sizes(&self) -> Vec<(String, u64)> {
-        let size = |set: &Object| {
-            (
-                image(set).to_owned(),
-                set["spec"]["replicas"].as_u64().unwrap(),
-            )
-        };
-        let mut sizes: Vec<_> = self.sets().iter().map(size).collect();
-        sizes.sort();
-        sizes
-    }
-
-    fn is_rolled_out(&self) -> bool {
-        let web = self.web();
-        let replicas = web["spec"]["replicas"].as_u64().unwrap();
-        web["status"]["observedGeneration"] == web["metadata"]["generation"]
-            && ["replicas", "updatedReplicas", "availableReplicas"]
-                .iter()
-                .all(|field| count(&web, field) == replicas)
-            && reason(&web, "Progressing") == "NewReplicaSetAvailable"
-    }
-
-    async fn until_rolled_out(&self) {
-        self.until("it is rolled out", Cluster::is_rolled_out).await;
-    }
-
-    /// The messages of the Deployment's events.
-    fn messages(&self) -> Vec<String> {
-        let events = self.api.list(&kinds::EVENTS, Some("default"));
-        let of_web = events
-            .iter()
-            .filter(|event| event["involvedObject"]["kind"] == "Deployment");
-        of_web
-            .map(|event| event["message"].as_str().unwrap().to_owned())
-            .collect()
-    }
-}
-
-fn sizes(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
-    let owned = expected
-        .iter()
-        .map(|(image, size)| ((*image).to_owned(), *size));
-    owned.collect()
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_deployment_creates_a_replica_set_with_its_hash() {

@@ -11,3 +11,4 @@ mod ownership;
 mod pods;
 mod replica_sets;
 mod scheduling;
+mod web;

@@ -32,23 +32,18 @@ pub(super) fn find<'a>(conditions: &'a [Value], kind: &str) -> Option<&'a Value>
         .find(|condition| condition["type"] == kind)
 }
 
-/// Sets a condition, as the last one. One with the same status and reason stays as it is, with its message; one with the
-/// same status keeps its `lastTransitionTime`.
-pub(super) fn set(conditions: &mut Vec<Value>, mut new: Value) {
-    let kind = text(&new, "/type").to_owned();
-    if let Some(before) = find(conditions, &kind)
-        && before["status"] == new["status"]
-    {
-        if before["reason"] == new["reason"] {
-            return;
-        }
-        new["lastTransitionTime"] = before["lastTransitionTime"].clone();
+/// Sets a condition, as the last one. One with the same status and reason stays as it is, with its message.
+pub(super) fn set(conditions: &mut Vec<Value>, new: Value) {
+    let before = find(conditions, text(&new, "/type"));
+    let is_same =
+        |before: &Value| before["status"] == new["status"] && before["reason"] == new["reason"];
+    if !before.is_some_and(is_same) {
+        renew(conditions, new);
     }
-    remove(conditions, &kind);
-    conditions.push(new);
 }
 
-/// Sets a condition even if it has the same status and reason: its `lastUpdateTime` and message change.
+/// Sets a condition even if it has the same status and reason: its `lastUpdateTime` and message change. With the same
+/// status it keeps its `lastTransitionTime`.
 pub(super) fn renew(conditions: &mut Vec<Value>, mut new: Value) {
     let kind = text(&new, "/type").to_owned();
     if let Some(before) = find(conditions, &kind)
