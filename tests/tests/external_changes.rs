@@ -29,24 +29,24 @@ fn foreign(replicas: u32, image: &str, label: &str) -> Value {
     })
 }
 
-/// A ReplicaSet that a Deployment of the member controls.
+/// The owner references of a ReplicaSet that a Deployment `web` of the member controls. It is paused, so that it creates
+/// none, and specifies one replica.
 async fn owned_by_a_deployment(federation: &SimFederation, member: &str) -> Value {
-    let mut deployment = foreign(2, "old:1", "web");
+    let mut deployment = foreign(1, "old:1", "web");
     deployment["kind"] = json!("Deployment");
+    deployment["spec"]["paused"] = json!(true);
     let path = "/apis/apps/v1/namespaces/default/deployments";
     let deployment = federation
         .on_member(member, "POST", path, &deployment)
         .await
         .unwrap();
-    let mut set = foreign(2, "old:1", "web");
-    set["metadata"]["ownerReferences"] = json!([{
+    json!([{
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "name": "web",
         "uid": deployment["metadata"]["uid"],
         "controller": true,
-    }]);
-    set
+    }])
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,9 +269,11 @@ async fn a_write_fails_if_the_spec_changed_since_its_decision() {
 #[tokio::test(start_paused = true)]
 async fn f29_a_local_set_that_gets_a_controller_owner_is_released() {
     let federation = SimFederation::running(9).await;
-    let owned = owned_by_a_deployment(&federation, "a").await;
+    let owners = owned_by_a_deployment(&federation, "a").await;
     let adopt = |set: &mut Value| {
-        set["metadata"]["ownerReferences"] = owned["metadata"]["ownerReferences"].clone();
+        set["metadata"]["ownerReferences"] = owners.clone();
+        // A Deployment releases ReplicaSets that its selector does not match.
+        set["metadata"]["labels"]["app"] = json!("web");
         set["spec"]["replicas"] = json!(1);
     };
     let api = federation.member("a").api();

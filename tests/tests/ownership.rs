@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
 
-/// A Deployment of the member a adopts the local ReplicaSet there.
+/// A Deployment of the member a takes over the local ReplicaSet there, as it is. It is paused, so that it creates none.
 async fn take_over(federation: &SimFederation) {
     let set = federation.local_set("a", "web").unwrap();
     let deployment = json!({
@@ -17,6 +17,7 @@ async fn take_over(federation: &SimFederation) {
         "kind": "Deployment",
         "metadata": { "name": "web", "namespace": "default" },
         "spec": {
+            "paused": true,
             "replicas": 3,
             "selector": set["spec"]["selector"],
             "template": set["spec"]["template"],
@@ -31,7 +32,9 @@ async fn take_over(federation: &SimFederation) {
         "uid": deployment.await.unwrap()["metadata"]["uid"],
         "controller": true,
     }]);
-    let patch = json!({ "metadata": { "ownerReferences": owner } });
+    // A Deployment releases ReplicaSets that its selector does not match.
+    let labels = &set["spec"]["selector"]["matchLabels"];
+    let patch = json!({ "metadata": { "labels": labels, "ownerReferences": owner } });
     federation
         .on_member("a", "PATCH", WEB, &patch)
         .await

@@ -135,6 +135,8 @@ pub(crate) async fn f29_a_local_set_that_a_deployment_owns_is_not_changed(
 ) {
     let mut deployment = foreign(2);
     deployment["kind"] = json!("Deployment");
+    // It creates no ReplicaSet of its own.
+    deployment["spec"]["paused"] = json!(true);
     let path = sets_path(env).replace("replicasets", "deployments");
     let deployment = env
         .on_member("a", "POST", &path, &deployment)

@@ -314,6 +314,8 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
                 );
             } else if *kind == *kinds::PODS {
                 object::keep_metadata(object, old, "ownerReferences");
+            } else if *kind == *kinds::DEPLOYMENTS {
+                object::keep_metadata(object, old, "labels");
             }
         }
         Some("finalize") => {
@@ -370,10 +372,14 @@ fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: 
             || (field == "status" && kind.has_subresource("status"))
     };
     let same = {
+        // Deployments pass annotations on to their ReplicaSets, so these count as well.
+        let annotations = |object: &Value| object["metadata"].get("annotations").cloned();
+        let same_annotations =
+            *kind != *kinds::DEPLOYMENTS || annotations(old) == annotations(object);
         let before = old.as_object().into_iter().flatten();
         let after = object.as_object().into_iter().flatten();
         let before = before.filter(|(field, _)| !ignored(field));
-        before.eq(after.filter(|(field, _)| !ignored(field)))
+        before.eq(after.filter(|(field, _)| !ignored(field))) && same_annotations
     };
     if !same {
         object["metadata"]["generation"] = json!(object::generation(old) + 1);

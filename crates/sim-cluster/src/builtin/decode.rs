@@ -341,6 +341,7 @@ const FALSE_LEFT_OUT: &[&str] = &[
     "stdin",
     "stdinOnce",
     "tty",
+    "paused",
     "unschedulable",
     "publishNotReadyAddresses",
 ];
@@ -351,6 +352,8 @@ const ZERO_LEFT_OUT: &[&str] = &[
     "readyReplicas",
     "availableReplicas",
     "fullyLabeledReplicas",
+    "updatedReplicas",
+    "unavailableReplicas",
     "observedGeneration",
     "initialDelaySeconds",
     "count",
@@ -367,6 +370,8 @@ const ALWAYS_WRITTEN: &[(&str, &str, Value)] = &[
     ("PodCondition", "lastProbeTime", Value::Null),
     ("PodCondition", "lastTransitionTime", Value::Null),
     ("ReplicaSetCondition", "lastTransitionTime", Value::Null),
+    ("DeploymentCondition", "lastTransitionTime", Value::Null),
+    ("DeploymentCondition", "lastUpdateTime", Value::Null),
     ("NamespaceCondition", "lastTransitionTime", Value::Null),
     ("Event", "eventTime", Value::Null),
     ("Event", "reportingComponent", Value::String(String::new())),
@@ -385,7 +390,11 @@ fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> b
         // A field without a known type stays.
         _ if short_name(node) == "JSON" => false,
         Value::Bool(flag) => !flag && FALSE_LEFT_OUT.contains(&name),
-        Value::Number(number) => number.as_i64() == Some(0) && ZERO_LEFT_OUT.contains(&name),
+        Value::Number(number) => {
+            // The status of a ReplicaSet has this one always.
+            let is_status = || name == "replicas" && short_name(parent) == "DeploymentStatus";
+            number.as_i64() == Some(0) && (ZERO_LEFT_OUT.contains(&name) || is_status())
+        }
         Value::String(text) => text.is_empty() && !EMPTY_STRING_KEPT.contains(&name) && !required(),
         // An empty list of managers resets the ownership.
         Value::Array(items) => items.is_empty() && !required() && name != "managedFields",

@@ -2,6 +2,7 @@
 
 use super::metadata::{validate_annotations, validate_labels};
 use super::pod::validate_pod_spec;
+use super::rollout::validate_rollout;
 use super::selector::validate_label_selector;
 use crate::selectors::object as selectors;
 use crate::validation::Field;
@@ -9,17 +10,22 @@ use crate::validation::Field;
 /// Validates the specification of a ReplicaSet or Deployment: counts, selector, and a template that the selector matches.
 pub(super) fn validate_workload_spec(kind: &str, spec: &Field<'_>) {
     spec.field("replicas").require_not_negative();
-    spec.field("minReadySeconds").require_not_negative();
+    if kind == "ReplicaSet" {
+        spec.field("minReadySeconds").require_not_negative();
+    }
     let (selector, template) = (spec.field("selector"), spec.field("template"));
     if selector.value.is_null() {
         selector.required("");
     } else {
         validate_label_selector(&selector);
+    }
+    if !selector.value.is_null() && selectors::is_empty(selector.value) {
+        // The message is the same for both kinds.
+        selector.invalid("empty selector is invalid for deployment");
+    } else {
         let labels = template.field("metadata").field("labels");
-        if selectors::is_empty(selector.value) {
-            // The message is the same for both kinds.
-            selector.invalid("empty selector is invalid for deployment");
-        } else if !selectors::matches(selector.value, labels.value.as_object()) {
+        // An absent selector matches nothing.
+        if !selectors::matches(selector.value, labels.value.as_object()) {
             let shown = labels.value.as_object().cloned();
             let detail = "`selector` does not match template `labels`";
             labels.invalid_as(shown.unwrap_or_default(), detail);
@@ -33,7 +39,11 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Field<'_>) {
     }
     let deadline = pod.field("activeDeadlineSeconds");
     if !deadline.value.is_null() {
-        deadline.forbidden(&format!("activeDeadlineSeconds in {kind} is not Supported"));
+        // The message is the same for both kinds.
+        deadline.forbidden("activeDeadlineSeconds in ReplicaSet is not Supported");
+    }
+    if kind == "Deployment" {
+        validate_rollout(spec);
     }
 }
 

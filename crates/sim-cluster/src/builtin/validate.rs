@@ -9,6 +9,7 @@ use super::metadata::{validate_metadata, validate_metadata_update};
 use super::pod::validate_pod_spec;
 use super::pod_resources::quantity;
 use super::pod_update::validate_pod_update;
+use super::replica_counts::{validate_deployment_counts, validate_replica_set_counts};
 use super::rights::{validate_role, validate_role_ref};
 use super::selector::validate_label_selector;
 use super::templates::{validate_template, validate_workload_spec};
@@ -34,7 +35,7 @@ pub(crate) fn validate_update(
     let mut errors = validate_metadata_update(old, new, true);
     errors.extend(errors_of(new, |new| {
         if subresource == "status" {
-            validate_status(kind, &new.field("status"));
+            validate_status(kind, old, &new.field("status"));
         } else {
             validate_content_update(kind, old, new);
         }
@@ -91,38 +92,15 @@ fn validate_content(kind: &str, object: &Field<'_>) {
     }
 }
 
-fn validate_status(kind: &str, status: &Field<'_>) {
+fn validate_status(kind: &str, old: &Value, status: &Field<'_>) {
     match kind {
         "ResourceQuota" => {
             validate_quota(&status.field("hard"));
             validate_quota(&status.field("used"));
         }
-        "ReplicaSet" => validate_counts(status),
+        "ReplicaSet" => validate_replica_set_counts(status),
+        "Deployment" => validate_deployment_counts(&old["status"], status),
         _ => {}
-    }
-}
-
-/// Validates the counts of replicas in a status.
-fn validate_counts(status: &Field<'_>) {
-    for field in [
-        "replicas",
-        "fullyLabeledReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "observedGeneration",
-    ] {
-        status.field(field).require_not_negative();
-    }
-    for (field, other, shown) in [
-        ("fullyLabeledReplicas", "replicas", "status.replicas"),
-        ("readyReplicas", "replicas", "status.replicas"),
-        ("availableReplicas", "replicas", "status.replicas"),
-        ("availableReplicas", "readyReplicas", "readyReplicas"),
-    ] {
-        let [count, most] = [field, other].map(|field| status.field(field));
-        if count.number().unwrap_or(0) > most.number().unwrap_or(0) {
-            count.invalid(&format!("cannot be greater than {shown}"));
-        }
     }
 }
 
@@ -215,7 +193,6 @@ mod tests {
     #[case("/spec/template/metadata/labels/app", json!("other"), "spec.template.metadata.labels: Invalid value: {\"app\":\"other\"}: `selector` does not match template `labels`")]
     #[case("/spec/template/spec", json!({"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]}), "spec.template.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"")]
     #[case("/spec/selector", json!({}), "spec.selector: Invalid value: {}: empty selector is invalid for deployment")]
-    #[case("/spec/selector", Value::Null, "spec.selector: Required value")]
     #[case("/metadata/name", json!(""), "metadata.name: Required value: name or generateName is required")]
     fn a_bad_replica_set_is_explained(
         #[case] pointer: &str,
@@ -228,6 +205,14 @@ mod tests {
             .map(ToString::to_string)
             .collect();
         assert_eq!(texts, [message]);
+    }
+
+    #[test]
+    fn an_absent_selector_matches_no_template() {
+        let set = replica_set(|set| set["spec"]["selector"] = Value::Null);
+        let errors = validate_create("ReplicaSet", &set, true);
+        let fields: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
+        assert_eq!(fields, ["spec.selector", "spec.template.metadata.labels"]);
     }
 
     #[test]

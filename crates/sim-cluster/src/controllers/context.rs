@@ -167,3 +167,11 @@ pub(crate) fn ignore_not_found<T>(result: Result<T, Status>) -> Result<(), Statu
         _ => Ok(()),
     }
 }
+
+/// Whether a creation failed because the namespace is being deleted.
+pub(crate) fn is_namespace_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes
+        .into_iter()
+        .any(|cause| cause.reason == "NamespaceTerminating")
+}

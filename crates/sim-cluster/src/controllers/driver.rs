@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, StoppedKubelets};
 use super::controller::Worker;
+use super::deployment::Deployments;
 use super::disruption::DisruptionBudgets;
 use super::event_expiry::EventExpiry;
 use super::garbage_collector::GarbageCollector;
@@ -281,6 +282,7 @@ fn controllers(context: &Context) -> Vec<Box<dyn Worker>> {
         Box::new(NodeLifecycle::new(context)),
         Box::new(Kubelets::new()),
         Box::new(GarbageCollector::new(context)),
+        Box::new(Deployments::new(context)),
         Box::new(ReplicaSets::new(context)),
         Box::new(Scheduler::new(context)),
         Box::new(PodCollector::new(context)),

@@ -1,7 +1,7 @@
-//! An index of related objects, updated with each change: `change -> pods by node, orphans and ReplicaSets by namespace,
-//! dependents by owner`. No controller scans all pods.
+//! An index of related objects, updated with each change: `change -> pods by node, orphans, ReplicaSets and Deployments by
+//! namespace, dependents by owner`. No controller scans all pods.
 //!
-//! It holds pods, ReplicaSets and all objects with owners, by uid. Other objects are read from the API by name.
+//! It holds pods, ReplicaSets, Deployments and all objects with owners, by uid. Other objects are read from the API by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +31,7 @@ pub(crate) struct Index {
     pods_by_node: BTreeMap<String, Uids>,
     orphans: BTreeMap<String, Uids>,
     sets: BTreeMap<String, Uids>,
+    deployments: BTreeMap<String, Uids>,
 }
 
 impl Index {
@@ -47,7 +48,8 @@ impl Index {
     fn insert(&mut self, kind: &Kind, object: &Object) {
         let owners = list(object, "/metadata/ownerReferences");
         let (is_pod, is_set) = (*kind == *kinds::PODS, *kind == *kinds::REPLICA_SETS);
-        if owners.is_empty() && !is_pod && !is_set {
+        let is_deployment = *kind == *kinds::DEPLOYMENTS;
+        if owners.is_empty() && !is_pod && !is_set && !is_deployment {
             return;
         }
         let uid = uid(object);
@@ -62,6 +64,9 @@ impl Index {
         }
         if is_set {
             add(&mut self.sets, namespace(object), uid);
+        }
+        if is_deployment {
+            add(&mut self.deployments, namespace(object), uid);
         }
         self.entries.insert(
             uid.to_owned(),
@@ -82,6 +87,7 @@ impl Index {
         drop_from(&mut self.pods_by_node, Pod(&object).node(), uid);
         drop_from(&mut self.orphans, namespace(&object), uid);
         drop_from(&mut self.sets, namespace(&object), uid);
+        drop_from(&mut self.deployments, namespace(&object), uid);
     }
 
     /// The object with this uid, if the index holds it.
@@ -123,6 +129,12 @@ impl Index {
     /// The ReplicaSets of a namespace.
     pub(crate) fn sets(&self, namespace: &str) -> impl Iterator<Item = &Object> {
         self.among(self.sets.get(namespace))
+            .map(|entry| &entry.object)
+    }
+
+    /// The Deployments of a namespace.
+    pub(crate) fn deployments(&self, namespace: &str) -> impl Iterator<Item = &Object> {
+        self.among(self.deployments.get(namespace))
             .map(|entry| &entry.object)
     }
 

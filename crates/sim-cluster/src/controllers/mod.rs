@@ -1,5 +1,5 @@
-//! The controllers of a cluster: ReplicaSets get pods, pods get nodes, kubelets run them, and objects without owners are
-//! collected.
+//! The controllers of a cluster: Deployments get ReplicaSets, these get pods, pods get nodes, kubelets run them, and objects
+//! without owners are collected.
 //!
 //! ```text
 //! API --changes--> Index, then every controller's `observe` -> queues of keys, each with a time
@@ -11,8 +11,10 @@
 //! view. With the same seed and a paused clock the same things happen at the same simulated times. Controllers write through
 //! the same API as all other clients and do not know HTTP.
 
+mod claim;
 mod context;
 mod controller;
+mod deployment;
 mod disruption;
 mod driver;
 mod event_correlator;

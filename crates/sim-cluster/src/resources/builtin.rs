@@ -126,7 +126,7 @@ builtin_kinds! {
     CONTROLLER_REVISIONS = "apps" "v1" "controllerrevisions" "ControllerRevision" namespaced [] [] [];
     /// Daemon sets; stored only.
     DAEMON_SETS = "apps" "v1" "daemonsets" "DaemonSet" namespaced ["ds"] ["all"] ["status"];
-    /// Deployments; stored only.
+    /// Deployments.
     DEPLOYMENTS = "apps" "v1" "deployments" "Deployment" namespaced ["deploy"] ["all"] ["scale" "status"];
     /// Replica sets.
     REPLICA_SETS = "apps" "v1" "replicasets" "ReplicaSet" namespaced ["rs"] ["all"] ["scale" "status"];

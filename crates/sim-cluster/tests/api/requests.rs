@@ -20,7 +20,6 @@ fn pod(name: &str) -> Value {
         "spec": {"containers": [{"name": "c", "image": "i"}]}})
 }
 
-/// No controller writes Deployments: only the test changes their resource versions.
 fn deployment(name: &str, replicas: i64) -> Value {
     let mut deployment = replica_set(name, replicas);
     deployment["kind"] = json!("Deployment");
@@ -212,7 +211,9 @@ async fn a_dry_run_stores_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_update_conflicts_with_a_later_version() {
-    let (_cluster, client) = cluster();
+    let (cluster, client) = cluster();
+    // Only the test changes the resource version.
+    cluster.stop_controller_manager();
     let first = client
         .post(DEPLOYMENTS, deployment("web", 0))
         .await

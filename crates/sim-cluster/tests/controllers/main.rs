@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod cluster;
+mod deployments;
 mod events;
 mod namespaces;
 mod nodes;
@@ -10,3 +11,4 @@ mod ownership;
 mod pods;
 mod replica_sets;
 mod scheduling;
+mod web;

@@ -145,7 +145,8 @@ impl Runner {
             .await;
     }
 
-    /// A Deployment of the name of the set, which runs nothing, becomes the controller of its local set.
+    /// A Deployment of the name of the set becomes the controller of its local set. It is paused: it keeps the number of
+    /// replicas and creates no ReplicaSet.
     async fn take_over(&self, member: &str, set: &str) {
         let local = self.federation.local_set(member, set).unwrap_or_default();
         let deployment = json!({
@@ -153,6 +154,8 @@ impl Runner {
             "kind": "Deployment",
             "metadata": { "name": set },
             "spec": {
+                "paused": true,
+                "replicas": local["spec"]["replicas"],
                 "selector": local["spec"]["selector"],
                 "template": local["spec"]["template"],
             },
@@ -170,7 +173,9 @@ impl Runner {
             "uid": deployment["metadata"]["uid"],
             "controller": true,
         }]);
-        let patch = json!({ "metadata": { "ownerReferences": owner } });
+        // A Deployment releases ReplicaSets that its selector does not match.
+        let labels = &local["spec"]["selector"]["matchLabels"];
+        let patch = json!({ "metadata": { "labels": labels, "ownerReferences": owner } });
         self.patch(member, &format!("{LOCAL_SETS}/{set}"), &patch)
             .await;
     }

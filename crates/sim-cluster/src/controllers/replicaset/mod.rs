@@ -20,7 +20,8 @@ use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
 
-use super::context::{Context, Deletion, ignore_not_found};
+use super::claim::{adopt, release};
+use super::context::{Context, Deletion, ignore_not_found, is_namespace_terminating};
 use super::controller::Controller;
 use super::event_correlator::NewEvent;
 use super::index::controller_reference;
@@ -162,24 +163,11 @@ fn related_pods(context: &Context, set: &Value) -> Vec<Object> {
 /// Adopts and releases pods. A pod that no longer exists is not an error.
 fn claim(context: &Context, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<(), Status> {
     for &index in &plan.release {
-        ignore_not_found(
-            context.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
-                if let Some(owners) = pod["metadata"]["ownerReferences"].as_array_mut() {
-                    owners.retain(|owner| owner["uid"] != uid(set));
-                }
-            }),
-        )?;
+        release(context, MANAGER, (&kinds::PODS, pods[index].0), set)?;
     }
     for &index in &plan.adopt {
-        let reference = controller_reference(&kinds::REPLICA_SETS, set);
-        ignore_not_found(
-            context.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
-                match pod["metadata"]["ownerReferences"].as_array_mut() {
-                    Some(owners) => owners.push(reference),
-                    None => pod["metadata"]["ownerReferences"] = json!([reference]),
-                }
-            }),
-        )?;
+        let pod = (&*kinds::PODS, pods[index].0);
+        adopt(context, MANAGER, pod, (&kinds::REPLICA_SETS, set))?;
     }
     Ok(())
 }
@@ -213,13 +201,6 @@ fn create(context: &mut Context, set: &Value, count: usize) -> Result<(), Status
         }
     }
     Ok(())
-}
-
-fn is_namespace_terminating(status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes
-        .into_iter()
-        .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 fn delete<'a>(

@@ -41,6 +41,11 @@ static RANDOM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(resourceVersion: "|kubectl-edit-|(?:LIVE|MERGED)-)\d+"#)
         .expect("a constant pattern is one")
 });
+/// Times as `kubectl describe` prints them.
+static DATE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} [+-]\d{4}")
+        .expect("a constant pattern is one")
+});
 static GAP: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r" {2,}").expect("a constant pattern is one"));
 
@@ -305,6 +310,7 @@ async fn read_lines(
 fn normalized(line: &str) -> String {
     let line = AGE.replace_all(line, "${before}<age>${after}");
     let line = RANDOM.replace_all(&line, "$1<random>");
+    let line = DATE.replace_all(&line, "<date>");
     let line = GAP.replace_all(line.trim_end(), "  ");
     normalize::text(&line)
 }
@@ -330,6 +336,8 @@ pub(crate) mod checks {
     pub(crate) fn ages_and_column_gaps_are_normalized() {
         assert_eq!(normalized("web    2   3m4s"), "web  2  <age>");
         assert_eq!(normalized("0 (3s ago)  5d"), "0 (<age> ago)  <age>");
+        let created = "CreationTimestamp:      Tue, 24 Nov 2026 12:49:04 +0000";
+        assert_eq!(normalized(created), "CreationTimestamp:  <date>");
         assert_eq!(words("a 'b c'  d"), ["a", "b c", "d"]);
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn all() -> Vec<KubectlSession> {
         asking(),
         waiting(),
         autoscaling(),
+        deploying(),
     ]
 }
 
@@ -254,6 +255,77 @@ fn autoscaling() -> KubectlSession {
             kubectl("explain hpa.spec.maxReplicas"),
             kubectl("explain hpa.spec.targetCPUUtilizationPercentage --api-version=autoscaling/v1"),
             kubectl("delete hpa web plain"),
+        ],
+    )
+}
+
+/// One pod is replaced after the other, so that the events are always the same.
+const DEPLOYMENT: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 2
+  strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec:
+      automountServiceAccountToken: false
+      containers: [{ name: main, image: 'registry.example/app:1' }]
+";
+
+fn deploying() -> KubectlSession {
+    let rolled_out = || kubectl("rollout status deployment/web --timeout=60s").silent();
+    // Pods of an old ReplicaSet are still terminating when a rollout is complete.
+    let settled = || kubectl("wait --for=jsonpath={.status.terminatingReplicas}=0 deploy/web");
+    session(
+        "deploying",
+        vec![
+            kubectl("apply -f -").reads(DEPLOYMENT),
+            rolled_out(),
+            kubectl("rollout status deployment/web"),
+            kubectl("get deployments"),
+            kubectl("get deploy web -o wide"),
+            kubectl("get all").in_any_order(),
+            kubectl("describe deployment web"),
+            kubectl("annotate deployment web kubernetes.io/change-cause=first"),
+            rolled_out(),
+            kubectl("set image deployment/web main=registry.example/app:2"),
+            rolled_out(),
+            kubectl("annotate deployment web kubernetes.io/change-cause=second --overwrite"),
+            rolled_out(),
+            settled(),
+            kubectl("get rs").in_any_order(),
+            kubectl("rollout history deployment/web"),
+            kubectl("rollout history deployment/web --revision=1"),
+            kubectl("rollout undo deployment/web"),
+            rolled_out(),
+            settled(),
+            kubectl("rollout history deployment/web"),
+            // With ten different events, which of them are combined is random.
+            kubectl("describe deployment web").in_any_order(),
+            kubectl("rollout undo deployment/web --to-revision=9"),
+            kubectl("scale deployment web --replicas=3"),
+            rolled_out(),
+            kubectl("rollout pause deployment/web"),
+            kubectl("rollout pause deployment/web"),
+            kubectl("set env deployment/web A=b"),
+            kubectl("rollout undo deployment/web"),
+            kubectl("rollout resume deployment/web"),
+            rolled_out(),
+            kubectl("rollout restart deployment/web"),
+            rolled_out(),
+            settled(),
+            kubectl("wait --for=condition=Available deployment/web --timeout=60s"),
+            kubectl("autoscale deployment web --max=3 --cpu-percent=50"),
+            kubectl("expose deployment web --port=80 --dry-run=client"),
+            kubectl("delete deployment web --cascade=foreground"),
+            kubectl("get rs,pods"),
+            kubectl("create deployment made --image=registry.example/app:1 --replicas=0"),
+            kubectl("rollout status deployment/made"),
+            kubectl("patch deployment made -p '{\"spec\":{\"strategy\":{\"type\":\"Recreate\"}}}'"),
+            kubectl("get deployment made -o jsonpath={.spec.strategy}"),
         ],
     )
 }

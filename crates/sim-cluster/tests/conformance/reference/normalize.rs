@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 /// The alphabet of generated names has no vowels, so that they form no words.
 static GENERATED: LazyLock<Regex> =
     LazyLock::new(|| regex(r"([A-Za-z0-9][-_])[bcdfghjklmnpqrstvwxz2456789]{5}\b"));
+/// The hashes of templates, whose algorithm is that of Go's memory: encoded decimal digits.
+static HASH: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"([A-Za-z0-9]-|pod-template-hash[=:] *)[456789bcdf]{6,10}\b"));
 static UID: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"));
 static TIME: LazyLock<Regex> =
@@ -46,7 +49,9 @@ fn is_generated(item: &Value) -> bool {
     let metadata = |object: &Value| object["metadata"]["name"].as_str().map(ToOwned::to_owned);
     let name = metadata(item).or_else(|| metadata(&item["object"]));
     item["type"].is_null()
-        && name.is_some_and(|name| name.contains("<generated>") || name.ends_with("<stamp>"))
+        && name.is_some_and(|name| {
+            name.contains("<generated>") || name.ends_with("<stamp>") || name.ends_with("<hash>")
+        })
 }
 
 fn object(fields: &Map<String, Value>) -> Value {
@@ -65,6 +70,7 @@ fn object(fields: &Map<String, Value>) -> Value {
                 "<default>".into()
             }
             ("managedFields", Value::Array(all)) => managers(all),
+            ("pod-template-hash", Value::String(_)) => "<hash>".into(),
             ("name", Value::String(name)) if EVENT.is_match(name) => {
                 text(&EVENT.replace(name, ".<stamp>")).into()
             }
@@ -165,7 +171,8 @@ pub(crate) fn text(text: &str) -> String {
     });
     let text = ADDRESS.replace_all(&text, "<address>");
     let text = OLD_VERSION.replace_all(&text, "<versions>");
-    GENERATED.replace_all(&text, "$1<generated>").into_owned()
+    let text = GENERATED.replace_all(&text, "$1<generated>");
+    HASH.replace_all(&text, "$1<hash>").into_owned()
 }
 
 /// Checks of this module, which run beside the comparisons.
@@ -180,6 +187,11 @@ pub(crate) mod checks {
             ("at 2026-01-01T00:00:00.123456Z", "at <time.micro>"),
             ("Created pod: web-bx7k2", "Created pod: web-<generated>"),
             ("Created pod: web-front", "Created pod: web-front"),
+            ("web-6d4cf56db6-bx7k2", "web-<hash>-<generated>"),
+            (
+                "a=b,pod-template-hash=6d4cf56db6",
+                "a=b,pod-template-hash=<hash>",
+            ),
             (
                 "too old resource version: 1 (123)",
                 "too old resource version: <versions>",

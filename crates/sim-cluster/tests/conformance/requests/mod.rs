@@ -7,6 +7,7 @@ mod controllers;
 mod crud;
 mod custom;
 mod deletion;
+mod deployments;
 mod discovery;
 mod escalation;
 mod lists;
@@ -38,6 +39,7 @@ pub(crate) fn comparisons() -> Vec<ComparisonTest> {
         crud::all(),
         custom::all(),
         deletion::all(),
+        deployments::all(),
         discovery::all(),
         escalation::all(),
         lists::all(),

@@ -51,6 +51,16 @@ pub(crate) fn replica_set(name: &str, replicas: u32) -> Value {
     })
 }
 
+/// A Deployment that replaces one pod after the other.
+pub(crate) fn deployment(name: &str, replicas: u32) -> Value {
+    let mut deployment = replica_set(name, replicas);
+    deployment["kind"] = json!("Deployment");
+    deployment["spec"]["strategy"] = json!({
+        "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 },
+    });
+    deployment
+}
+
 /// Waits until the controller has observed a ReplicaSet without replicas and written its status.
 pub(crate) fn seen(path: &str) -> ApiRequest {
     get(path)
