@@ -6,7 +6,7 @@ use std::{
 };
 
 use federation_controller::config::Config;
-use fedrs_api::{DeletionPolicy, FederatedReplicaSet, ValidFrs, names};
+use fedrs_api::{ClusterState, DeletionPolicy, FederatedReplicaSet, ValidFrs, names};
 use serde_json::Value;
 use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
@@ -91,6 +91,8 @@ pub(crate) struct LocalSet {
     pub(crate) is_taken: History<bool>,
     /// What the status of the FederatedReplicaSet says is desired.
     pub(crate) planned: History<u64>,
+    /// When a status of the FederatedReplicaSet last said that the state of the member is not known.
+    pub(crate) called_unknown: Option<Instant>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
     /// Pods on nodes that work.
@@ -140,6 +142,7 @@ impl Observed {
             edited: None,
             is_taken: History::starting(false),
             planned: History::starting(0),
+            called_unknown: None,
             ready: History::starting(0),
             placed: History::starting(0),
             in_flight: Vec::new(),
@@ -273,6 +276,8 @@ impl Observed {
             let local = member.and_then(|member| member.local.get_mut(&change.name));
             if let (Some(local), Some(planned)) = (local, cluster["desiredReplicas"].as_u64()) {
                 local.planned.put(planned);
+                local.called_unknown =
+                    (cluster["state"] == ClusterState::Unknown.as_str()).then(Instant::now);
                 local.recorded = recorded(&cluster["internal"]).unwrap_or(0);
             }
         }
@@ -476,12 +481,12 @@ impl Observed {
         }
     }
 
-    /// Whether the controller has listed a member whose events are missing since that began.
-    pub(crate) fn is_listed_since(&self, member: &str, outage: Instant) -> bool {
+    /// Whether the controller has listed a member whose events are missing since then.
+    pub(crate) fn is_listed_since(&self, member: &str, time: Option<Instant>) -> bool {
         let ObservedMember {
             visibility, listed, ..
         } = &self.members[member];
-        visibility.is_listed() && listed.iter().all(|time| *time >= Some(outage))
+        visibility.is_listed() && listed.iter().all(|listed| *listed >= time)
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.

@@ -29,7 +29,7 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         // Nothing shows that a member lies.
         || observed.may_lie(member)
         || observed.may_lie(other)
-        || observed.is_listed_since(other, outage)
+        || observed.is_listed_since(other, unknown.called_unknown.max(Some(outage)))
         || returned(scale_down, since)
         || may_have_got_replicas(unknown, since)
     {
