@@ -34,6 +34,8 @@ use crate::{
 
 /// The host's name among the clusters.
 pub const HOST: &str = "host";
+/// The namespace of the sets.
+pub(crate) const NAMESPACE: &str = "default";
 /// The time at which every scenario starts.
 const EPOCH: i64 = 1_800_000_000;
 

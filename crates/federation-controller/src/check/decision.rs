@@ -1,6 +1,6 @@
 //! All stages of a check side by side: what the report describes.
 
-use fedrs_api::FederatedReplicaSetStatus;
+use fedrs_api::{FederatedReplicaSetStatus, Rejection, TemplateRejection};
 use jiff::Timestamp;
 
 use super::{
@@ -123,6 +123,22 @@ impl<'a> MemberDecision<'a> {
         self.step.next <= self.planned.kept_for_unknown
     }
 
+    /// The rejection of the local ReplicaSet that the member should get (F28).
+    pub(super) fn creation_rejection(&self) -> Option<&'a Rejection> {
+        self.evaluation.rejection().filter(|_| self.has_use())
+    }
+
+    /// The rejection of the template, which the local ReplicaSet should have or get (F28).
+    pub(super) fn template_rejection(&self) -> Option<&'a TemplateRejection> {
+        let rejection = self.evaluation.template_rejection;
+        rejection.filter(|_| self.has_use())
+    }
+
+    /// Whether the member has a local ReplicaSet, or should get one: elsewhere nothing is tried again.
+    fn has_use(&self) -> bool {
+        self.evaluation.live_set().is_some() || self.planned.target.total() > 0
+    }
+
     /// Whether it has returned with replicas, and nothing elsewhere is removed for them yet.
     pub(super) fn is_stabilizing(&self) -> bool {
         self.evaluation.member.stabilizes_at.is_some() && self.evaluation.requested() > 0
@@ -144,7 +160,7 @@ impl<'a> MemberDecision<'a> {
                 let target = self.planned.target;
                 self.is_at_target()
                     && self.evaluation.available() + target.probes >= target.total()
-                    && self.evaluation.rejection().is_none()
+                    && self.creation_rejection().is_none()
             }
             Eligibility::Lost { .. }
             | Eligibility::Duplicate { .. }

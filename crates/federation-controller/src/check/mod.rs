@@ -109,7 +109,7 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             times.extend(member.step.held_until);
             times.extend(member.step.writes.expires(settings));
             times.extend(member.planned.capacity.next_attempt);
-            if let Some(rejection) = member.evaluation.template_rejection {
+            if let Some(rejection) = member.template_rejection() {
                 times.push(rejection.next_attempt_time.0);
                 times.extend(after_limit(rejection.since.0, settings.unscheduled_timeout));
             }

@@ -2,6 +2,7 @@
 
 use federation_controller::check::{Action, Check, Outcome, SetChange};
 use fedrs_api::{ClusterReason, TemplateRecord};
+use serde_json::json;
 
 use crate::world::{
     LIVE, World, at, condition, condition_message, condition_reason, desired, even, frs, running,
@@ -121,6 +122,24 @@ fn f28_a_template_is_tried_again_with_backoff_and_at_once_if_it_changes() {
         3,
         "this one has not been tried"
     );
+}
+
+#[test]
+fn f28_a_rejection_is_forgotten_where_no_replicas_are_wanted_any_more() {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    let decided = world.step_unless(|action| {
+        template_rejected(action).filter(|_| action.member == "c")
+    });
+    assert_eq!(desired(&decided), [2, 2, 2]);
+    let clusters = json!({ "a": { "weight": 1 }, "b": { "weight": 1 } });
+    world.frs = frs(6, json!({ "rebalance": true, "clusters": clusters }));
+    world.settle(1);
+    let decided = world.check();
+    assert_eq!(world.placed(), [3, 3, 0]);
+    let types: Vec<_> = decided.status.conditions.iter().map(|condition| &*condition.type_).collect();
+    assert_eq!(types, ["Accepted", "Placed", "Ready"]);
+    let names: Vec<_> = decided.status.clusters.iter().map(|cluster| &*cluster.name).collect();
+    assert_eq!(names, ["a", "b"], "c has nothing to say");
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl ClusterMessage {
     fn push_decided(&mut self, decision: &Decision<'_>, member: &MemberDecision<'_>) {
         self.push_share(member);
         self.push_deletion(member.evaluation);
-        self.push_rejection(member.evaluation);
+        self.push_rejection(member);
         let target = member.planned.target;
         let replicas = |count| pluralize(count, "replica");
         if target.kept > 0 {
@@ -138,15 +138,15 @@ impl ClusterMessage {
         );
     }
 
-    fn push_rejection(&mut self, member: &MemberEvaluation<'_>) {
-        if let Some(rejection) = member.template_rejection
-            && member.set().is_some()
+    fn push_rejection(&mut self, member: &MemberDecision<'_>) {
+        if let Some(rejection) = member.template_rejection()
+            && member.evaluation.set().is_some()
         {
             let (since, message) = (rejection.since.0, &rejection.message);
             let detail = format_args!("rejects the template since {since:.0} ({message})");
             self.push(ClusterReason::WriteRejected, detail);
         }
-        let Some(rejection) = member.rejection() else {
+        let Some(rejection) = member.creation_rejection() else {
             return;
         };
         let (since, message) = (rejection.since.0, &rejection.message);

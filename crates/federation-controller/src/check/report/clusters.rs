@@ -154,7 +154,7 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
     let internal = &mut status.internal;
     internal.capacity_probes = to_status(target.probes);
     internal.growth_step = capacity.capacity.map_or(0, |_| to_status(capacity.step));
-    if member.evaluation.rejection().is_none() {
+    if member.creation_rejection().is_none() {
         internal.rejection = None;
         internal.failures = to_status(u64::from(capacity.failures));
         internal.next_attempt_time = capacity.next_attempt.map(Time);
@@ -162,7 +162,7 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
     if member.evaluation.live_set().is_none() && member.evaluation.eligibility.is_writable() {
         internal.template = None;
     }
-    internal.template_rejection = member.evaluation.template_rejection.cloned();
+    internal.template_rejection = member.template_rejection().cloned();
     internal.requested_replicas = member.step.requested.map(to_status);
     internal.writes = member.step.writes.0.clone();
 }

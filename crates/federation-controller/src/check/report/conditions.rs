@@ -167,7 +167,7 @@ fn reconciling(
     placement: &PlacementReport,
 ) -> Option<FrsCondition> {
     let rejects = |member: MemberDecision<'_>| {
-        member.is_eligible() && member.evaluation.template_rejection.is_some()
+        member.is_eligible() && member.template_rejection().is_some()
     };
     // If all members reject the template, a person has to correct it.
     let waits_for_template =
@@ -192,8 +192,8 @@ fn reconciling_reason(decision: &Decision<'_>, placement: &PlacementReport) -> C
         member.evaluation.eligibility.is_unknown() && member.evaluation.requested() > 0
     };
     let is_rejecting = |member: MemberDecision<'_>| {
-        let evaluation = member.evaluation;
-        let rejects = evaluation.rejection().is_some() || evaluation.template_rejection.is_some();
+        let rejects =
+            member.creation_rejection().is_some() || member.template_rejection().is_some();
         member.is_eligible() && rejects
     };
     if decision.plan.is_none() {

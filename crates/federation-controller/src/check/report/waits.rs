@@ -99,7 +99,7 @@ fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
     let evaluation = member.evaluation;
     let attempt = |what, at: Option<Timestamp>| wait(WaitReason::Backoff, what, at);
     let held_until = member.step.held_until;
-    let creation = evaluation.rejection();
+    let creation = member.creation_rejection();
     let template = evaluation.template_rejection;
     let template = template.filter(|_| evaluation.set().is_some());
     [
@@ -120,7 +120,7 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
     let (evaluation, target) = (member.evaluation, member.planned.target);
     let replicas = |count| pluralize(count, "replica");
     let missing = target.total().saturating_sub(evaluation.available());
-    let is_written = evaluation.rejection().is_none()
+    let is_written = member.creation_rejection().is_none()
         && evaluation.deletion().is_none()
         && member.step.held_until.is_none();
     let beyond_surge = target.total().saturating_sub(member.step.next);

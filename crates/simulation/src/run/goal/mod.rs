@@ -1,6 +1,12 @@
 //! The end of a run: when the faults of the core have stopped, the desired state is reached within a time, and stays.
 //!
-//! The desired state is computed here, from the specs, the members and the scheduler, and not from the controller's decisions.
+//! The desired state is computed here, from the specs and the members, and not from the controller's decisions: how many
+//! replicas each member has (`layout`), what their ReplicaSets and pods look like (`local_set`), and what the statuses say of
+//! them (`status`).
+
+mod layout;
+mod local_set;
+mod status;
 
 use std::collections::BTreeMap;
 
@@ -203,13 +209,15 @@ impl Goal {
         goal
     }
 
-    /// The sets that have not reached the desired state, with the reasons.
+    /// What has not reached the desired state, with the reasons.
     fn pending(&self, runner: &Runner) -> Vec<String> {
         let sets = runner
             .sets
             .iter()
             .filter_map(|set| self.pending_of(runner, &set.name));
-        sets.collect()
+        let members = self.members.iter().filter(|_| self.is_whole);
+        sets.chain(members.filter_map(|member| status::wrong_member(runner, member)))
+            .collect()
     }
 
     /// Of a set whose template all members reject: what the local sets that it has do not run.
@@ -253,6 +261,11 @@ impl Goal {
         if is_rejected(&object) {
             return self.pending_of_rejected(runner, &frs);
         }
+        let mut objects = self.members.iter();
+        let wrong = objects.find_map(|member| local_set::wrong_object(runner, member, &object));
+        if wrong.is_some() {
+            return wrong;
+        }
         let mut sets = runner.federation.sets(name);
         // A ReplicaSet that was released with an earlier object of this name, and gets no replicas now, is not ours.
         for (member, set) in &mut sets {
@@ -282,34 +295,15 @@ impl Goal {
                 self.members.join(", ")
             ));
         }
-        self.wrong_status(&typed, &sets)
-    }
-
-    /// What the status says wrongly of the members.
-    fn wrong_status(
-        &self,
-        frs: &FederatedReplicaSet,
-        sets: &BTreeMap<String, LocalSetState>,
-    ) -> Option<String> {
-        let clusters = frs.status.iter().flat_map(|status| &status.clusters);
-        let mut known = clusters.filter(|cluster| self.members.contains(&cluster.name));
-        known.find_map(|cluster| {
-            let shown = [
-                cluster.desired_replicas,
-                cluster.replicas,
-                cluster.ready_replicas,
-                cluster.available_replicas,
-            ];
-            let set = &sets[&cluster.name];
-            let real = [set.desired, set.existing, set.available, set.available];
-            let is_wrong = shown.map(i64::from) != real.map(u64::cast_signed)
-                || cluster.updated_replicas > cluster.replicas
-                || cluster.unscheduled_replicas > 0;
-            is_wrong.then(|| {
-                let name = frs.metadata.name.as_deref().unwrap_or_default();
-                format!("{name}: the status shows {cluster:?}, where there is {set:?}")
-            })
-        })
+        let members = self.members.iter().map(String::as_str);
+        let layout: Vec<_> = members.zip(requested).collect();
+        let wrong = layout::wrong_layout(&object, &layout)
+            .or_else(|| status::wrong_clusters(&typed, &self.members, &sets))
+            .or_else(|| {
+                (is_planned && self.is_whole)
+                    .then(|| status::wrong_whole(runner, &typed, &sets, wanted))?
+            });
+        wrong.map(|wrong| format!("{name}: {wrong}"))
     }
 }
 

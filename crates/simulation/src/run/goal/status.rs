@@ -1,0 +1,192 @@
+//! Whether the statuses on the host say what there is (F6, F18): the numbers are those of the members, and each condition is
+//! as its meaning asks for.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{
+    ClusterStatus, ConditionType, FederatedReplicaSet, FederatedReplicaSetStatus, annotations,
+    conditions,
+};
+use serde_json::Value;
+use sim_cluster::{Object, kinds};
+
+use super::local_set::pods_of;
+use crate::{observe::LocalSetState, run::runner::Runner, sim_federation::HOST};
+
+/// The conditions that are absent from a set that has what it asks for.
+const PROBLEMS: [ConditionType; 8] = [
+    ConditionType::Reconciling,
+    ConditionType::Stalled,
+    ConditionType::NameConflict,
+    ConditionType::SelectorOverlap,
+    ConditionType::MoveBlocked,
+    ConditionType::NotBecomingReady,
+    ConditionType::Contended,
+    ConditionType::Paused,
+];
+
+/// What the status of a set says wrongly of `members`, which have `sets`.
+pub(super) fn wrong_clusters(
+    frs: &FederatedReplicaSet,
+    members: &[String],
+    sets: &BTreeMap<String, LocalSetState>,
+) -> Option<String> {
+    let clusters = frs.status.iter().flat_map(|status| &status.clusters);
+    let mut known = clusters.filter(|cluster| members.contains(&cluster.name));
+    known.find_map(|cluster| {
+        let shown = [
+            cluster.desired_replicas,
+            cluster.replicas,
+            cluster.ready_replicas,
+            cluster.available_replicas,
+        ];
+        let set = &sets[&cluster.name];
+        let real = [set.desired, set.existing, set.available, set.available];
+        let is_wrong = shown.map(i64::from) != real.map(u64::cast_signed)
+            || cluster.updated_replicas > cluster.replicas
+            || cluster.unscheduled_replicas > 0;
+        is_wrong.then(|| format!("the status shows {cluster:?}, where there is {set:?}"))
+    })
+}
+
+/// What the status of a set says wrongly, if every member is known, and `wanted` of its replicas have a cluster and run.
+pub(super) fn wrong_whole(
+    runner: &Runner,
+    frs: &FederatedReplicaSet,
+    sets: &BTreeMap<String, LocalSetState>,
+    wanted: u64,
+) -> Option<String> {
+    let status = frs.status.as_ref()?;
+    let name = frs.metadata.name.as_deref().unwrap_or_default();
+    let replicas = u64::try_from(frs.spec.replicas).unwrap_or(0);
+    let with_replicas = || sets.iter().filter(|(_, set)| set.desired > 0);
+    let all = with_replicas().count();
+    let pods = PodCounts::of(runner, name, sets.keys());
+    let sum = |count: fn(&LocalSetState) -> u64| sets.values().map(count).sum::<u64>();
+    let available = sum(|set| set.available);
+    let shown = |count: i32| u64::try_from(count).unwrap_or(u64::MAX);
+    let numbers = [
+        ("replicas", shown(status.replicas), sum(|set| set.existing)),
+        ("readyReplicas", shown(status.ready_replicas), available),
+        ("availableReplicas", shown(status.available_replicas), available),
+        ("updatedReplicas", shown(status.updated_replicas), pods.updated),
+        ("placedReplicas", shown(status.placed_replicas), wanted),
+        ("unplacedReplicas", shown(status.unplaced_replicas), replicas - wanted),
+    ];
+    if let Some((field, shown, real)) = numbers.iter().find(|(_, shown, real)| shown != real) {
+        return Some(format!("the status shows {field} {shown} instead of {real}"));
+    }
+    if status.observed_generation != frs.metadata.generation {
+        return Some(format!(
+            "the status is of generation {:?}, not {:?}",
+            status.observed_generation, frs.metadata.generation
+        ));
+    }
+    let is_listed = |member: &String| {
+        let mut clusters = status.clusters.iter();
+        clusters.any(|ClusterStatus { name, .. }| name == member)
+    };
+    if let Some((member, _)) = with_replicas().find(|(member, _)| !is_listed(member)) {
+        return Some(format!("the status does not list {member}"));
+    }
+    let summary = format!("{all}/{all}");
+    if status.summary != summary {
+        return Some(format!("the summary is {:?}, not {summary:?}", status.summary));
+    }
+    wrong_conditions(status, replicas == wanted, pods.updated < pods.all)
+}
+
+/// The first condition that is not as it should be, if every replica that has a cluster is available.
+fn wrong_conditions(
+    status: &FederatedReplicaSetStatus,
+    is_complete: bool,
+    is_outdated: bool,
+) -> Option<String> {
+    let has = |type_| conditions::is_true(&status.conditions, type_);
+    let always = [
+        (ConditionType::Accepted, true),
+        (ConditionType::Placed, is_complete),
+        (ConditionType::Ready, is_complete),
+        (ConditionType::TemplateOutdated, is_outdated),
+    ];
+    let absent = PROBLEMS.into_iter().filter(|_| is_complete);
+    let mut wanted = always.into_iter().chain(absent.map(|type_| (type_, false)));
+    let (type_, wanted) = wanted.find(|(type_, wanted)| has(*type_) != *wanted)?;
+    let found = conditions::find(&status.conditions, type_);
+    Some(format!("the condition {type_} is not {wanted}, but {found:?}"))
+}
+
+/// The pods of a set in some members.
+struct PodCounts {
+    all: u64,
+    /// Those of the template that their ReplicaSet has now.
+    updated: u64,
+}
+
+impl PodCounts {
+    fn of<'a>(runner: &Runner, name: &str, members: impl Iterator<Item = &'a String>) -> Self {
+        let mut counts = Self { all: 0, updated: 0 };
+        for member in members {
+            let Some(set) = runner.federation.local_set(member, name) else {
+                continue;
+            };
+            if !super::is_labeled(&set) {
+                continue;
+            }
+            let hash = |metadata: &Value| metadata["annotations"][annotations::TEMPLATE_HASH].clone();
+            let current = hash(&set["spec"]["template"]["metadata"]);
+            for pod in pods_of(runner, member, &set) {
+                counts.all += 1;
+                counts.updated += u64::from(hash(&pod["metadata"]) == current);
+            }
+        }
+        counts
+    }
+}
+
+/// What the status of a MemberCluster says wrongly, if the member and the controller are healthy.
+pub(super) fn wrong_member(runner: &Runner, name: &str) -> Option<String> {
+    let host = runner.federation.cluster(HOST).api();
+    let kind = host.kind_of("fedrs.dev/v1alpha1", "MemberCluster")?;
+    let Ok(object) = host.get(&kind, "", name) else {
+        return Some(format!("{name}: there is no MemberCluster"));
+    };
+    let status = &object["status"];
+    let condition = |type_: &str| {
+        let conditions = status["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.find(|condition| condition["type"] == type_)
+    };
+    let nodes = runner.federation.member(name).api().list(&kinds::NODES, None);
+    let occupied = |set: &&crate::plan::SetPlan| {
+        let set = runner.federation.local_set(name, &set.name);
+        set.is_some_and(|set| super::is_labeled(&set) && set["spec"]["replicas"] != 0)
+    };
+    let occupied = runner.sets.iter().filter(occupied).count();
+    let is_true = |type_| condition(type_).is_some_and(|condition| condition["status"] == "True");
+    let checks = [
+        ("condition Ready", is_true("Ready")),
+        ("condition Synced", is_true("Synced")),
+        (
+            "condition Drained",
+            is_true("Drained") || object["spec"]["drain"] != true,
+        ),
+        (
+            "observedGeneration",
+            status["observedGeneration"] == object["metadata"]["generation"],
+        ),
+        ("number of nodes", status["nodes"]["total"] == count(&nodes)),
+        (
+            "number of ReplicaSets",
+            status["workloads"].as_u64().unwrap_or(0) == occupied as u64,
+        ),
+    ];
+    let (field, _) = checks.iter().find(|(_, is_right)| !is_right)?;
+    Some(format!(
+        "the status of the MemberCluster {name} has a wrong {field}: {status}"
+    ))
+}
+
+fn count(objects: &[Object]) -> u64 {
+    objects.len() as u64
+}
