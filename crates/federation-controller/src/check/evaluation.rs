@@ -1,7 +1,7 @@
 //! What one member shows for a set: the first stage of a check.
 
 use cluster_informer::{Deletion, WorkloadState};
-use fedrs_api::{ClusterStatus, Rejection, TemplateRejection};
+use fedrs_api::{ClusterStatus, Rejection, TemplateRecord, TemplateRejection};
 use jiff::Timestamp;
 
 use super::{
@@ -123,7 +123,7 @@ impl<'a> MemberEvaluation<'a> {
             .and_then(|previous| previous.internal.behind_since.as_ref());
         // No pods are created for a ReplicaSet that is being deleted: it shows nothing about the cluster.
         let shows_scheduling = set.is_some_and(|set| set.deletion.is_none());
-        Self {
+        let mut evaluation = Self {
             member,
             previous,
             eligibility,
@@ -142,7 +142,12 @@ impl<'a> MemberEvaluation<'a> {
             template_rejection: previous
                 .and_then(|previous| previous.internal.template_rejection.as_ref())
                 .filter(|rejection| desired.is_some_and(|desired| rejection.is_of(desired.hash))),
+        };
+        // Somebody may have undone what made another write of the template necessary.
+        if desired.is_some_and(|desired| evaluation.has_spec(desired.hash)) {
+            evaluation.template_rejection = None;
         }
+        evaluation
     }
 
     /// The local ReplicaSet, if it is ours; that of a duplicate counts under the other name.
@@ -155,6 +160,20 @@ impl<'a> MemberEvaluation<'a> {
     /// The local ReplicaSet, unless it is being deleted: it is not written, and its pods will go.
     pub(super) fn set(&self) -> Option<&'a WorkloadState> {
         self.live_set().filter(|set| set.deletion.is_none())
+    }
+
+    /// What the controller last wrote into the local ReplicaSet, if that is known.
+    pub(super) fn record(&self) -> Option<&'a TemplateRecord> {
+        self.previous?.internal.template.as_ref()
+    }
+
+    /// Whether the local ReplicaSet is as the controller has written the spec with this hash, besides its replicas.
+    pub(super) fn has_spec(&self, hash: u64) -> bool {
+        let is_written = |set: &WorkloadState| {
+            let record = self.record();
+            record.is_some_and(|record| record.has_desired(hash) && record.has_live(set.spec_hash))
+        };
+        self.set().is_some_and(is_written) && self.member.has_label()
     }
 
     /// The deletion of the local ReplicaSet, while it waits for something.

@@ -206,19 +206,16 @@ fn change(
         return None;
     }
     let removes_idle = next < set.replicas && member.possibly_ready() < member.requested();
-    let recorded = member
-        .previous
-        .and_then(|previous| previous.internal.template.as_ref());
     // Without a record the last writer is unknown: the set is overwritten, but that does not count as an external change.
-    let is_desired = recorded.is_some_and(|record| record.has_desired(snapshot.desired_spec_hash));
-    let is_live = recorded.is_some_and(|record| record.has_live(set.spec_hash));
+    let record = member.record();
+    let is_desired = record.is_some_and(|record| record.has_desired(snapshot.desired_spec_hash));
     let rejection = member.template_rejection;
     let backs_off = rejection.is_some_and(|rejection| now < rejection.next_attempt_time.0);
     if backs_off && is_planted(PlantedBug::TemplateBlocksScaling) {
         return None;
     }
     // Replicas don't wait for a template that the member rejects.
-    if is_taken && !backs_off && (!is_desired || !is_live || !member.member.has_label()) {
+    if is_taken && !backs_off && !member.has_spec(snapshot.desired_spec_hash) {
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.

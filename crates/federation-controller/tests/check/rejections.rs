@@ -143,6 +143,25 @@ fn f28_a_rejection_is_forgotten_where_no_replicas_are_wanted_any_more() {
 }
 
 #[test]
+fn f28_a_rejection_is_forgotten_once_nothing_has_to_be_written_any_more() {
+    let mut world = World::settled(6);
+    let edit = |world: &mut World, hash| {
+        world.members[2].view.workload.as_mut().unwrap().spec_hash = hash;
+    };
+    edit(&mut world, LIVE + 1);
+    world.step_unless(template_rejected);
+    let waiting = world.check();
+    assert_eq!(condition_reason(&waiting, "Reconciling"), "WorkloadRejected");
+    edit(&mut world, LIVE);
+    world.settle(1);
+    let decided = world.check();
+    let internal = &decided.status.clusters[2].internal;
+    assert_eq!(internal.template_rejection, None);
+    let mut types = decided.status.conditions.iter().map(|condition| &*condition.type_);
+    assert!(types.all(|type_| type_ != "Reconciling"));
+}
+
+#[test]
 fn f28_replicas_that_a_member_rejects_go_elsewhere_after_x() {
     let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
     world.settle(1);
