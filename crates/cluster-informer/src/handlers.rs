@@ -208,8 +208,12 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
 
     fn on_silence(&mut self) {
         self.metrics.silences.inc();
-        self.store.record_silence(self.watch);
+        self.store.record_doubt(self.watch);
         self.notifier.check_sync_state();
+    }
+
+    fn on_verification(&mut self) {
+        self.store.record_doubt(self.watch);
     }
 
     fn on_caught_up(&mut self) {

@@ -318,9 +318,9 @@ impl MemberStore {
     }
 
     /// The watch was silent for longer than bookmarks are apart.
-    pub(crate) fn record_silence(&self, watch: Watch) {
+    pub(crate) fn record_doubt(&self, watch: Watch) {
         let now = (self.clock)();
-        self.state.write().watch(watch).record_silence(now);
+        self.state.write().watch(watch).record_doubt(now);
     }
 
     /// All events that the server had were delivered. Returns whether that may change the sync state.

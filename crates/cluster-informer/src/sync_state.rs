@@ -11,8 +11,8 @@ pub enum SyncState {
     NotSynced,
     /// The lists are complete and the watches are open.
     Synced,
-    /// A watch was silent for longer than the time between two bookmarks, and is being reopened: within seconds the
-    /// controller knows whether the view is up to date.
+    /// A watch was silent for longer than the time between two bookmarks, and is being reopened; or all is listed to make
+    /// sure. Within seconds the controller knows whether the view is up to date.
     Unconfirmed,
     /// A watch is broken, or a new list is in progress.
     Stale {
@@ -40,7 +40,7 @@ impl fmt::Display for SyncState {
         match self {
             Self::NotSynced => f.write_str("not synced"),
             Self::Synced => f.write_str("synced"),
-            Self::Unconfirmed => f.write_str("being confirmed after a silence"),
+            Self::Unconfirmed => f.write_str("being confirmed"),
             Self::Stale { since } => write!(f, "stale since {since:.0}"),
         }
     }

@@ -17,8 +17,8 @@ pub(crate) struct WatchState {
     failing_since: Option<Timestamp>,
     /// What failed then.
     failure: String,
-    /// Since when it is not known whether events are missing, because the watch was silent.
-    silent_since: Option<Timestamp>,
+    /// Since when it is not known whether events are missing: the watch was silent, or all is listed to make sure.
+    in_doubt_since: Option<Timestamp>,
     /// The limit that the last list, or the watch after it, exceeded.
     exceeded: Option<String>,
 }
@@ -47,21 +47,21 @@ impl WatchState {
 
     /// The server sent something. Returns whether the watch had been failing.
     pub(crate) fn record_activity(&mut self, now: Timestamp) -> bool {
-        if !self.listing && self.silent_since.is_none() {
+        if !self.listing && self.in_doubt_since.is_none() {
             self.current_at = Some(now);
         }
         self.failing_since.take().is_some()
     }
 
-    /// The watch was silent for longer than the time between two bookmarks, and is reopened.
-    pub(crate) fn record_silence(&mut self, now: Timestamp) {
-        self.silent_since.get_or_insert(now);
+    /// The watch was silent for longer than the time between two bookmarks, and is reopened; or a list follows one that works.
+    pub(crate) fn record_doubt(&mut self, now: Timestamp) {
+        self.in_doubt_since.get_or_insert(now);
     }
 
     /// The server has delivered all events that it had. Returns whether that was not known, or the watch had been failing.
     pub(crate) fn record_caught_up(&mut self, now: Timestamp) -> bool {
-        let was_silent = self.silent_since.take().is_some();
-        self.record_activity(now) || was_silent
+        let was_in_doubt = self.in_doubt_since.take().is_some();
+        self.record_activity(now) || was_in_doubt
     }
 
     pub(crate) fn record_failure(&mut self, now: Timestamp, error: String) {
@@ -85,17 +85,19 @@ impl WatchState {
         self.exceeded.as_deref()
     }
 
-    /// Stale as soon as a new list is needed, and when the watch has been failing, or has been silent and reopened, for longer
-    /// than `stale_after`.
+    /// Stale as soon as a new list is needed, and when the watch has been failing, or what is known in doubt, for longer than
+    /// `stale_after`.
     pub(crate) fn sync_state(&self, now: Timestamp, stale_after: SignedDuration) -> SyncState {
         let is_long = |since: Option<Timestamp>| {
             since.is_some_and(|since| now.duration_since(since) > stale_after)
         };
         match self.current_at {
             Some(since) if self.has_listed => {
-                if self.listing || is_long(self.failing_since) || is_long(self.silent_since) {
+                let is_in_doubt = self.in_doubt_since.is_some();
+                let needs_list = self.listing && !is_in_doubt;
+                if needs_list || is_long(self.failing_since) || is_long(self.in_doubt_since) {
                     SyncState::Stale { since }
-                } else if self.silent_since.is_some() {
+                } else if is_in_doubt {
                     SyncState::Unconfirmed
                 } else {
                     SyncState::Synced
@@ -139,7 +141,7 @@ mod tests {
     fn f39_a_silent_watch_is_unconfirmed_at_once_and_stale_if_it_stays_so() {
         let mut watch = WatchState::default();
         watch.end_list(at(2));
-        watch.record_silence(at(92));
+        watch.record_doubt(at(92));
         assert_eq!(sync_state(&watch, 92), SyncState::Unconfirmed);
         watch.record_activity(at(93));
         assert_eq!(
@@ -150,12 +152,24 @@ mod tests {
         assert!(watch.record_caught_up(at(97)));
         assert_eq!(sync_state(&watch, 97), SyncState::Synced);
         assert!(!watch.record_caught_up(at(98)));
-        watch.record_silence(at(190));
-        watch.record_silence(at(200));
+        watch.record_doubt(at(190));
+        watch.record_doubt(at(200));
         assert_eq!(sync_state(&watch, 221), SyncState::Stale { since: at(98) });
         watch.begin_list();
         watch.end_list(at(230));
         assert_eq!(sync_state(&watch, 230), SyncState::Synced);
+    }
+
+    #[test]
+    fn f39_unconfirmed_during_a_list_that_only_makes_sure() {
+        let mut watch = WatchState::default();
+        watch.end_list(at(2));
+        watch.record_doubt(at(90));
+        watch.begin_list();
+        assert_eq!(sync_state(&watch, 91), SyncState::Unconfirmed);
+        assert_eq!(sync_state(&watch, 121), SyncState::Stale { since: at(2) });
+        watch.end_list(at(122));
+        assert_eq!(sync_state(&watch, 122), SyncState::Synced);
     }
 
     #[test]

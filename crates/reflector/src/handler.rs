@@ -43,6 +43,10 @@ pub trait EventHandler<T>: Send {
     /// missing until [`on_caught_up`](Self::on_caught_up), or until a list is complete.
     fn on_silence(&mut self) {}
 
+    /// A list follows a watch that works, because an earlier one broke: what is known is right, unless the server was
+    /// restored meanwhile.
+    fn on_verification(&mut self) {}
+
     /// A bookmark, or the end of a watch in time: all events that the server had before were delivered.
     fn on_caught_up(&mut self) {}
 

@@ -14,7 +14,9 @@
 //!
 //! **Restored servers.** A server that was restored from a backup accepts a watch from a version that it does not know any
 //! more, and shows neither what it restored, nor the changes up to that version. Its watches have ended early. So before a
-//! watch follows one that broke or ended early, the server's current version is read, with a page of one object.
+//! watch follows one that broke or ended early, the server's current version is read, with a page of one object. A server that
+//! has given as many versions since as it has lost looks as before: so such a watch is also followed by a list, half an hour
+//! later.
 //!
 //! **Silence.** A watch of a quiet collection and one whose connection is lost look alike. API servers send bookmarks about
 //! once a minute, but do not promise them: one that has seen no change since it started sends none. So a silent watch is
@@ -82,6 +84,8 @@ pub(crate) struct ListWatch<I, H> {
     settings: ReflectorSettings,
     backoff: Backoff,
     path: Arc<str>,
+    /// When a list is due, because a watch broke or ended early since the last one.
+    list_at: Option<Instant>,
 }
 
 impl<I: Transport, H> ListWatch<I, H> {
@@ -99,6 +103,7 @@ impl<I: Transport, H> ListWatch<I, H> {
             settings,
             backoff,
             path,
+            list_at: None,
         }
     }
 
@@ -136,14 +141,18 @@ impl<I: Transport, H> ListWatch<I, H> {
                     State::List
                 }
             },
+            State::Watch { .. } if self.list_at.is_some_and(|at| at <= Instant::now()) => {
+                self.handler.on_verification();
+                State::List
+            }
             State::Watch { mut from } => match self.watch(&mut from, confirm).await {
                 Ok(WatchEnd::InTime) => State::Watch { from },
-                Ok(WatchEnd::Early) => State::Compare { from },
+                Ok(WatchEnd::Early) => self.compare_and_list_later(from),
                 Ok(WatchEnd::AtOnce) => {
                     self.handler.on_short_watch();
                     let pause = self.backoff.next_pause();
                     sleep(pause.min(self.settings.max_short_watch_backoff)).await;
-                    State::Compare { from }
+                    self.compare_and_list_later(from)
                 }
                 Ok(WatchEnd::Silent) => {
                     self.handler.on_silence();
@@ -156,7 +165,7 @@ impl<I: Transport, H> ListWatch<I, H> {
                 Ok(WatchEnd::Asked) => State::Confirm { from },
                 Err(kind) => match self.pause_after(Verb::Watch, kind).await {
                     NeedsRelist(true) => State::List,
-                    NeedsRelist(false) => State::Compare { from },
+                    NeedsRelist(false) => self.compare_and_list_later(from),
                 },
             },
             State::Compare { from } => match self.compare(&from).await {
@@ -175,6 +184,13 @@ impl<I: Transport, H> ListWatch<I, H> {
                 }
             },
         }
+    }
+
+    /// After a watch that broke or ended early. Further ones do not delay the list.
+    fn compare_and_list_later(&mut self, from: String) -> State {
+        let within = self.backoff.jitter(self.settings.relist_within, 0.1);
+        self.list_at.get_or_insert_with(|| Instant::now() + within);
+        State::Compare { from }
     }
 
     async fn pause_after<T>(&mut self, verb: Verb, kind: ErrorKind) -> NeedsRelist
@@ -219,6 +235,7 @@ impl<I: Transport, H> ListWatch<I, H> {
             check_room(handler)
         });
         let version = version.await?;
+        self.list_at = None;
         self.handler.on_init_done(&version);
         Ok(version)
     }
@@ -228,7 +245,11 @@ impl<I: Transport, H> ListWatch<I, H> {
         T: DeserializeOwned + Versioned,
         H: EventHandler<T>,
     {
-        let duration = self.backoff.jitter(self.settings.watch_timeout, 0.1);
+        let mut duration = self.backoff.jitter(self.settings.watch_timeout, 0.1);
+        if let Some(at) = self.list_at {
+            let left = at.saturating_duration_since(Instant::now());
+            duration = duration.min(left.max(IN_TIME));
+        }
         let open = self.transport.watch(from, duration);
         let chunks = within(self.settings.watch_open_timeout, open).await?;
         self.handler.on_activity();

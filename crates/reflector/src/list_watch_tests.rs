@@ -124,6 +124,36 @@ async fn f39_a_server_that_was_restored_is_listed_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f39_a_restored_server_that_looks_as_before_is_listed_some_time_after_the_break() {
+    let settings = ReflectorSettings {
+        relist_within: Duration::from_secs(100),
+        ..ReflectorSettings::default()
+    };
+    let same = || Response::Comparison(page(7, "", &[]).into());
+    let until = |seconds| Response::Watch(vec![], Then::EndAfter(Duration::from_secs(seconds)));
+    let broken = Response::Watch(vec![], Then::Break);
+    let log = run_with(
+        settings,
+        [
+            page(7, "", &[thing("a", 4)]),
+            broken,
+            same(),
+            // Another early end does not delay the list.
+            until(60),
+            same(),
+            until(50),
+            same(),
+            page(7, "", &[thing("b", 4)]),
+            Response::Watch(vec![], Then::Hang),
+        ],
+    )
+    .await;
+    let begins = log.times("begin");
+    assert_eq!(begins[1].abs_diff(begins[0]).as_secs(), 60 + 50);
+    assert_eq!(log.times("+b 4").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_break_all_is_listed_if_the_server_may_have_been_restored() {
     let settings = ReflectorSettings {
         relist_after_break: true,

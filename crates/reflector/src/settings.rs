@@ -32,6 +32,9 @@ pub struct ReflectorSettings {
     /// `false`, as a list of many objects is expensive. A server that was restored from a backup is noticed without it, unless
     /// it has given as many new versions since as it has lost.
     pub relist_after_break: bool,
+    /// Time after which a list follows a watch that broke, ended early or could not be opened, less up to a tenth: what such a
+    /// server hides is known by then. Default 30 min, as a list of many objects is expensive.
+    pub relist_within: Duration,
     /// How much a server may send.
     pub limits: Limits,
 }
@@ -50,6 +53,7 @@ impl Default for ReflectorSettings {
             max_backoff: Duration::from_secs(30),
             max_short_watch_backoff: Duration::from_secs(5),
             relist_after_break: false,
+            relist_within: Duration::from_secs(30 * 60),
             limits: Limits::default(),
         }
     }

@@ -44,7 +44,9 @@ pub use crash::{CrashPoint, DelayedRequest, Lifetime, WriteObserver};
 pub use invariants::InvariantChecker;
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use observe::{Layout, LocalSetState};
-pub use plan::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, generate};
+pub use plan::{
+    Action, Closing, Drift, Fault, MemberPlan, Plan, Selected, SetPlan, Step, Trial, generate,
+};
 pub use ready_pods::{ReadyPods, is_ready, name_of};
 pub use report::{FailureKind, describe_plan, timeline};
 pub use request::request;

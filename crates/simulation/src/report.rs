@@ -39,7 +39,7 @@ impl From<Invariant> for FailureKind {
     fn from(invariant: Invariant) -> Self {
         match invariant {
             Invariant::NoPanic => Self::Crash,
-            Invariant::Reached | Invariant::Settled => Self::Liveness,
+            Invariant::Reached | Invariant::Settled | Invariant::InTime => Self::Liveness,
             _ => Self::Safety,
         }
     }

@@ -30,6 +30,7 @@ pub fn shrink(plan: &Plan, outcome: Outcome) -> (Plan, Outcome, u32) {
         search.drop_steps();
         search.drop_sets();
         search.drop_members();
+        search.drop_trial();
         search.cut_end();
         if search.size() == before || search.is_late() {
             return (search.plan, search.outcome, search.runs);
@@ -107,13 +108,18 @@ impl Search {
         }
     }
 
+    fn drop_trial(&mut self) {
+        let mut plan = self.plan.clone();
+        if plan.trial.take().is_some() {
+            self.takes(plan);
+        }
+    }
+
     fn drop_sets(&mut self) {
         for place in (0..self.plan.sets.len()).rev() {
             let mut plan = self.plan.clone();
             let set = plan.sets.remove(place);
-            plan.steps
-                .retain(|step| !step.action.names().contains(&set.name.as_str()));
-            self.takes(plan);
+            self.takes(without(plan, &set.name));
         }
     }
 
@@ -124,12 +130,18 @@ impl Search {
             }
             let mut plan = self.plan.clone();
             let member = plan.members.remove(place);
-            plan.steps
-                .retain(|step| !step.action.names().contains(&member.name.as_str()));
             if let Some(core) = &mut plan.core {
                 core.retain(|name| *name != member.name);
             }
-            self.takes(plan);
+            self.takes(without(plan, &member.name));
         }
     }
+}
+
+/// The plan without what concerns a set or a member.
+fn without(mut plan: Plan, name: &str) -> Plan {
+    plan.steps
+        .retain(|step| !step.action.names().contains(&name));
+    plan.trial = plan.trial.filter(|trial| !trial.names().contains(&name));
+    plan
 }

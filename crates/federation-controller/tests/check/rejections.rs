@@ -127,18 +127,27 @@ fn f28_a_template_is_tried_again_with_backoff_and_at_once_if_it_changes() {
 #[test]
 fn f28_a_rejection_is_forgotten_where_no_replicas_are_wanted_any_more() {
     let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
-    let decided = world.step_unless(|action| {
-        template_rejected(action).filter(|_| action.member == "c")
-    });
+    let decided =
+        world.step_unless(|action| template_rejected(action).filter(|_| action.member == "c"));
     assert_eq!(desired(&decided), [2, 2, 2]);
     let clusters = json!({ "a": { "weight": 1 }, "b": { "weight": 1 } });
     world.frs = frs(6, json!({ "rebalance": true, "clusters": clusters }));
     world.settle(1);
     let decided = world.check();
     assert_eq!(world.placed(), [3, 3, 0]);
-    let types: Vec<_> = decided.status.conditions.iter().map(|condition| &*condition.type_).collect();
+    let types: Vec<_> = decided
+        .status
+        .conditions
+        .iter()
+        .map(|condition| &*condition.type_)
+        .collect();
     assert_eq!(types, ["Accepted", "Placed", "Ready"]);
-    let names: Vec<_> = decided.status.clusters.iter().map(|cluster| &*cluster.name).collect();
+    let names: Vec<_> = decided
+        .status
+        .clusters
+        .iter()
+        .map(|cluster| &*cluster.name)
+        .collect();
     assert_eq!(names, ["a", "b"], "c has nothing to say");
 }
 
@@ -151,13 +160,20 @@ fn f28_a_rejection_is_forgotten_once_nothing_has_to_be_written_any_more() {
     edit(&mut world, LIVE + 1);
     world.step_unless(template_rejected);
     let waiting = world.check();
-    assert_eq!(condition_reason(&waiting, "Reconciling"), "WorkloadRejected");
+    assert_eq!(
+        condition_reason(&waiting, "Reconciling"),
+        "WorkloadRejected"
+    );
     edit(&mut world, LIVE);
     world.settle(1);
     let decided = world.check();
     let internal = &decided.status.clusters[2].internal;
     assert_eq!(internal.template_rejection, None);
-    let mut types = decided.status.conditions.iter().map(|condition| &*condition.type_);
+    let mut types = decided
+        .status
+        .conditions
+        .iter()
+        .map(|condition| &*condition.type_);
     assert!(types.all(|type_| type_ != "Reconciling"));
 }
 

@@ -9,7 +9,7 @@ use sim_cluster::{Change, Object, kinds};
 use super::{
     observed::{FrsState, Observed, desired},
     scale_down::ScaleDown,
-    take_back,
+    switches, take_back,
     violation::{Invariant, Violation},
 };
 
@@ -29,7 +29,10 @@ pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> O
         let deletion = deletion(observed, member, &change.name).filter(|_| !is_replaced);
         return deletion.map(Violation::of(Invariant::NoDeletion));
     }
-    of_replicas(observed, member, change)
+    let switches =
+        is_of_set(observed, change).then(|| switches::of_change(observed, member, change));
+    let switches = switches.flatten().map(Violation::of(Invariant::Switches));
+    switches.or_else(|| of_replicas(observed, member, change))
 }
 
 /// Checks a change of the replicas of a local set.

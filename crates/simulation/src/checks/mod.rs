@@ -9,14 +9,18 @@
 
 mod bounds;
 mod capacity;
+mod left_behind;
 mod observed;
 mod ours;
 mod scale_down;
+mod switches;
 mod take_back;
 mod violation;
 mod visibility;
 
-use sim_cluster::Change;
+use std::collections::BTreeMap;
+
+use sim_cluster::{Api, Change};
 
 pub(crate) use bounds::of_replicas;
 pub(crate) use observed::{Observed, is_written_by_fedrs};
@@ -24,10 +28,26 @@ pub use violation::{Invariant, Violation};
 pub(crate) use visibility::{OutageKind, RESTORED};
 
 /// Checks a change that the controller made to the host.
-pub(crate) fn of_host(observed: &Observed, change: &Change) -> Option<Violation> {
+pub(crate) fn of_host(
+    observed: &Observed,
+    members: &BTreeMap<String, Api>,
+    change: &Change,
+) -> Vec<Violation> {
     let foreign = ours::on_host(change).map(Violation::of(Invariant::OnlyOurs));
-    let capacity = || capacity::on_host(observed, change);
-    foreign.or_else(|| capacity().map(Violation::of(Invariant::KnownCapacity)))
+    let capacity = capacity::on_host(observed, change);
+    let capacity = capacity.map(Violation::of(Invariant::KnownCapacity));
+    let left = left_behind::of_release(observed, members, change);
+    let left = left.map(Violation::of(Invariant::NothingLeft));
+    foreign.into_iter().chain(capacity).chain(left).collect()
+}
+
+/// Checks a change of a member that the controller sent long before, when more may have been allowed.
+pub(crate) fn of_member_late(observed: &Observed, member: &str, change: &Change) -> Vec<Violation> {
+    let foreign = ours::in_member(observed, member, change);
+    foreign
+        .map(Violation::of(Invariant::OnlyOurs))
+        .into_iter()
+        .collect()
 }
 
 /// Checks a change that the controller made to a member, before it is observed.

@@ -12,7 +12,7 @@ use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::visibility::{OutageKind, Visibility, max_age};
-use crate::{crash::DelayedRequest, history::History};
+use crate::{crash::DelayedRequest, history::History, sim_federation::NAMESPACE};
 
 /// Nobody notices that a node has stopped before it was silent for this time.
 const NODE_GRACE: Duration = Duration::from_secs(40);
@@ -62,6 +62,8 @@ struct ObservedMember {
     pods: BTreeMap<String, ObservedPod>,
     /// When its MemberCluster was last created, edited or deleted.
     edited: Instant,
+    /// Whether its MemberCluster closes it to the sets: cordoned, drained, or for other namespaces.
+    is_closed: History<bool>,
     /// When the controller last listed its ReplicaSets and its pods.
     listed: [Option<Instant>; 2],
     /// By set.
@@ -95,6 +97,8 @@ pub(crate) struct LocalSet {
     pub(crate) called_unknown: Option<Instant>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
+    /// `status.availableReplicas`.
+    pub(crate) counted: History<u64>,
     /// Pods on nodes that work.
     pub(crate) placed: History<u64>,
     /// Changes that have been sent and take effect later, and whether the controller has to expect each.
@@ -114,6 +118,8 @@ impl LocalSet {
             self.edited = Some(Instant::now());
         }
         self.is_taken.put(set.is_some_and(has_controller));
+        let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
+        self.counted.put(counted.unwrap_or(0));
     }
 
     /// No request that is on its way counts any more.
@@ -123,11 +129,20 @@ impl LocalSet {
         }
     }
 
-    /// The fewest replicas that are requested, or will be once all requests that the controller has to expect have arrived.
-    pub(crate) fn fewest_requested(&self) -> u64 {
+    /// Whether a change of it has been sent and not taken effect.
+    pub(super) fn has_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
+    /// The fewest replicas that are requested, or will be once all requests that the controller has to expect have arrived. It
+    /// may not have seen what others have changed since `oldest`.
+    pub(crate) fn fewest_requested(&self, oldest: Instant) -> u64 {
         let known = self.in_flight.iter().filter(|(_, counts)| *counts);
         let replicas = known.filter_map(|(request, _)| request.replicas);
-        replicas.fold(*self.desired.now(), u64::min)
+        let is_unseen = self.edited.is_some_and(|edited| edited >= oldest);
+        let most = self.desired.since(oldest).max().filter(|_| is_unseen);
+        let now = most.unwrap_or(self.desired.now());
+        replicas.fold(*now, u64::min)
     }
 }
 
@@ -144,6 +159,7 @@ impl Observed {
             planned: History::starting(0),
             called_unknown: None,
             ready: History::starting(0),
+            counted: History::starting(0),
             placed: History::starting(0),
             in_flight: Vec::new(),
         };
@@ -154,6 +170,7 @@ impl Observed {
             power_lost_at: None,
             pods: BTreeMap::new(),
             edited: Instant::now(),
+            is_closed: History::starting(false),
             listed: [None; 2],
             local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
         };
@@ -262,6 +279,9 @@ impl Observed {
             && let Some(member) = self.members.get_mut(&change.name)
         {
             member.edited = Instant::now();
+            member
+                .is_closed
+                .put(change.new.as_ref().is_some_and(is_closed));
         }
         if change.kind.plural != "federatedreplicasets" {
             return;
@@ -292,11 +312,20 @@ impl Observed {
         }
     }
 
-    /// Records that the host has these FederatedReplicaSets, and no others.
-    pub(crate) fn host_restored(&mut self, objects: &[Object]) {
+    /// Records that the host has these FederatedReplicaSets and MemberClusters, and no others.
+    pub(crate) fn host_restored(&mut self, sets: &[Object], members: &[Object]) {
+        let named = |objects: &[Object], name: &str| {
+            let mut objects = objects.iter();
+            objects
+                .find(|object| object["metadata"]["name"] == name)
+                .cloned()
+        };
         for (name, set) in &mut self.sets {
-            let is_named = |object: &&Object| object["metadata"]["name"] == name.as_str();
-            set.put(objects.iter().find(is_named));
+            set.put(named(sets, name).as_ref());
+        }
+        for (name, member) in &mut self.members {
+            let object = named(members, name);
+            member.is_closed.put(object.as_ref().is_some_and(is_closed));
         }
     }
 
@@ -366,14 +395,51 @@ impl Observed {
 
     /// The specs of a set that the controller may act on, or its absence.
     pub(crate) fn states(&self, set: &str) -> impl Iterator<Item = &FrsState> {
+        self.states_within(set, Duration::ZERO)
+    }
+
+    /// The same for a change that was decided `earlier` than the others.
+    pub(crate) fn states_within(
+        &self,
+        set: &str,
+        earlier: Duration,
+    ) -> impl Iterator<Item = &FrsState> {
+        let since = self.host_belief(earlier);
+        let set = self.sets.get(set).into_iter();
+        set.flat_map(move |set| set.states.since(since))
+    }
+
+    /// The time since which any state of the host may still count as current, for a change that was decided `earlier` than
+    /// others.
+    pub(crate) fn host_belief(&self, earlier: Duration) -> Instant {
         let oldest = self.host.oldest_belief(&self.config);
         // After an outage of the host, the controller lists the sets when it tries again.
         let outage = self.host.outage_since(Instant::now() - LIST_RETRY);
-        let since = outage.map_or(oldest, |began| oldest.min(began - self.max_age()));
-        self.sets
-            .get(set)
-            .into_iter()
-            .flat_map(move |set| set.states.since(since))
+        outage.map_or(oldest, |began| oldest.min(began - self.max_age())) - earlier
+    }
+
+    /// Since when a set is being deleted; none if it is not, or if the host could not be observed all the time.
+    pub(super) fn deleted_since(&self, set: &str) -> Option<Instant> {
+        let states = &self.sets.get(set)?.states;
+        let since = states.changed();
+        let is_deleted = matches!(states.now(), FrsState::Deleted(_));
+        (is_deleted && self.host.is_visible_since(since)).then_some(since)
+    }
+
+    /// Whether a member was open to the sets and could be observed since before `time`.
+    pub(super) fn is_known_since(&self, member: &str, time: Instant) -> bool {
+        let before = time - self.max_age();
+        let member = &self.members[member];
+        let mut closed = member.is_closed.since(before);
+        member.visibility.is_visible_since(before) && !closed.any(|closed| *closed)
+    }
+
+    /// Whether a member has taken no replicas all the time since then.
+    pub(crate) fn is_closed_since(&self, member: &str, since: Instant) -> bool {
+        self.members[member]
+            .is_closed
+            .since(since)
+            .all(|closed| *closed)
     }
 
     /// The specs among them.
@@ -481,12 +547,14 @@ impl Observed {
         }
     }
 
-    /// Whether the controller has listed a member whose events are missing since then.
+    /// Whether the controller has listed a member whose events are missing since then, or any member since its outage ended.
     pub(crate) fn is_listed_since(&self, member: &str, time: Option<Instant>) -> bool {
         let ObservedMember {
             visibility, listed, ..
         } = &self.members[member];
-        visibility.is_listed() && listed.iter().all(|listed| *listed >= time)
+        let is_listed = |since| listed.iter().all(|listed| *listed >= since);
+        let ended = visibility.ended();
+        visibility.is_listed() && is_listed(time) || ended.is_some() && is_listed(ended)
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.
@@ -565,6 +633,14 @@ fn is_new_generation(change: &Change) -> bool {
     change.old.as_ref().map(generation) != change.new.as_ref().map(generation)
 }
 
+/// Whether a MemberCluster takes no replicas of the sets.
+fn is_closed(member: &Object) -> bool {
+    let spec = &member["spec"];
+    let names = spec["namespaces"]["names"].as_array();
+    let takes = names.is_none_or(|names| names.iter().any(|name| name == NAMESPACE));
+    spec["unschedulable"] == true || spec["drain"] == true || !takes
+}
+
 /// The replicas requested of a member, as the controller's state in a status records them.
 fn recorded(internal: &Value) -> Option<u64> {
     let state: Value = serde_json::from_str(internal.as_str()?).ok()?;
@@ -583,7 +659,7 @@ fn is_ready_node(node: &Object) -> bool {
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-fn has_controller(object: &Object) -> bool {
+pub(super) fn has_controller(object: &Object) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten();
     owners.any(|owner| owner["controller"] == true)

@@ -28,11 +28,14 @@ impl ScaleDown<'_> {
         let mut of_member = None;
         let mut in_others = 0;
         for (other, part) in observed.parts(name) {
-            let believed = part.ready.since(observed.oldest_belief(other)).copied();
+            let oldest = observed.oldest_belief(other);
+            let believed = part.ready.since(oldest);
             if other == member {
-                of_member = Some(believed.collect::<Vec<_>>());
+                of_member = Some(believed.copied().collect::<Vec<_>>());
             } else if !(strict && observed.is_known_to_be_unknown(other)) {
-                in_others += believed.max().unwrap_or(0).min(part.fewest_requested());
+                let counted = part.counted.since(oldest).max();
+                let available = believed.max().min(counted).copied().unwrap_or(0);
+                in_others += available.min(part.fewest_requested(oldest));
             }
         }
         // The write is allowed if it is right by one of the possible states.

@@ -17,6 +17,12 @@ pub enum Invariant {
     NoDeletion,
     /// No cluster is found to be full below what it runs (F34).
     KnownCapacity,
+    /// Nothing is changed of a set that is paused or invalid, and no member that takes no replicas gets more (F4).
+    Switches,
+    /// A set that is gone has left nothing behind (F5).
+    NothingLeft,
+    /// What fails is tried again at a bounded rate (F28, F38).
+    BoundedRate,
     /// Only the holder of the Lease writes.
     OneWriter,
     /// The controller does not panic.
@@ -25,6 +31,8 @@ pub enum Invariant {
     Reached,
     /// What has been reached stays, and nothing is written any more.
     Settled,
+    /// In a healthy federation a change has its effect within seconds.
+    InTime,
 }
 
 impl fmt::Display for Invariant {
@@ -36,10 +44,14 @@ impl fmt::Display for Invariant {
             Self::OnlyOurs => "only ours",
             Self::NoDeletion => "no deletion",
             Self::KnownCapacity => "known capacity",
+            Self::Switches => "switches",
+            Self::NothingLeft => "nothing left",
+            Self::BoundedRate => "bounded rate",
             Self::OneWriter => "one writer",
             Self::NoPanic => "no panic",
             Self::Reached => "reached",
             Self::Settled => "settled",
+            Self::InTime => "in time",
         })
     }
 }

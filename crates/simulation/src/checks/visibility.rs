@@ -113,6 +113,11 @@ impl Visibility {
         self.outage.is_some_and(|outage| outage.is_listed)
     }
 
+    /// When the last outage ended, if it has.
+    pub(super) fn ended(&self) -> Option<Instant> {
+        self.outage?.until
+    }
+
     /// Records that a controller starts: it lists the cluster.
     pub(super) fn controller_starts(&mut self) {
         self.seen = Some(Instant::now());

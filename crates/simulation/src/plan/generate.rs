@@ -7,7 +7,7 @@ use federation_controller::config::Config;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, kind::Kind};
+use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, kind::Kind, trial::Trial};
 use crate::sim_federation::{HOST, frs};
 
 /// The annotation of a pod with the time in which it starts.
@@ -56,6 +56,7 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
         seed,
         config: config.clone(),
         candidates,
+        trial: Some(Trial::of(seed, &generator.members, &generator.sets)),
         members: generator.members,
         sets: generator.sets,
         steps,
@@ -410,7 +411,12 @@ impl Generator {
             _ => &["replicasets", "pods", ""],
         };
         let resource = (*kinds.choose(&mut self.random).unwrap_or(&"")).to_owned();
-        let (verb, times) = (verb.to_owned(), self.random.random_range(1..8));
+        // Some for so long that it matters how often they are tried again.
+        let times = match self.random.random_range(0..8) {
+            0 => 200,
+            _ => self.random.random_range(1..8),
+        };
+        let verb = verb.to_owned();
         let codes = [403, 409, 422, 429, 500, 503];
         let code = *codes.choose(&mut self.random).unwrap_or(&500);
         self.now(match kind {

@@ -12,6 +12,7 @@
 mod action;
 mod generate;
 mod kind;
+mod trial;
 
 use federation_controller::config::Config;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 pub use action::{Action, Fault, Selected};
 pub use generate::generate;
+pub use trial::{Closing, Drift, Trial};
 
 /// A run: what there is, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +46,9 @@ pub struct Plan {
     /// recovers, and only the safety is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Vec<String>>,
+    /// What is tried at the end, if all members have recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
 }
 
 /// A member.

@@ -25,7 +25,7 @@ const HOST_RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// By this time it has compared the version of a member with the one that it knows.
 const MEMBER_RESTORE_SEEN: Duration = Duration::from_secs(60);
 /// The collection of local sets.
-const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+pub(super) const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 /// The collection of Deployments.
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 /// The collection of pods.
@@ -37,6 +37,7 @@ impl Runner {
     /// Carries out one step.
     pub(super) async fn act(&mut self, action: &Action) {
         self.recorder.trace(Topic::Step, action.to_string());
+        self.recorder.is_disturbed();
         match action {
             Action::EditSet { set, spec } => {
                 self.patch(HOST, &format!("{FRS_PATH}/{set}"), &json!({ "spec": spec }))
@@ -189,7 +190,7 @@ impl Runner {
         }
     }
 
-    async fn patch(&self, cluster: &str, path: &str, patch: &Value) {
+    pub(super) async fn patch(&self, cluster: &str, path: &str, patch: &Value) {
         self.request(cluster, Method::PATCH, path, patch).await;
     }
 

@@ -2,17 +2,20 @@
 //!
 //! ```text
 //! Plan --steps, at their times--> Runner --> clusters, controller --> Recorder --> Outcome
-//!                                    '--at the end: the core recovers--> is the desired state reached, and does it stay?
+//!                                    |--at the end: the core recovers--> goal: is the desired state reached, and does it stay?
+//!                                    '--last--> trial: does one more change have its effect in time, and no other?
 //! ```
 //!
 //! A run ends at the first invariant that does not hold. The same plan gives the same trace, byte for byte.
 
 mod actions;
+mod failures;
 mod goal;
 mod panics;
 mod processes;
 mod recorder;
 mod runner;
+mod trial;
 
 use std::{
     collections::BTreeMap,
@@ -91,7 +94,10 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
         runner.wait_until(end).await;
         if let Some(core) = &plan.core {
             runner.recover(core).await;
-            goal::check(runner, core, plan).await;
+            let goal = goal::check(runner, core, plan).await;
+            if let Some((goal, trial)) = goal.zip(plan.trial.as_ref()) {
+                trial::carry_out(runner, &goal, trial).await;
+            }
         }
     };
     tokio::select! {

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes, kinds};
 use tokio::{sync::Notify, time::Duration};
 
+use super::failures::Failures;
 use crate::{
     changes::next_changes,
     checks::{self, Invariant, Observed, RESTORED, Violation},
@@ -43,6 +44,7 @@ struct State {
     violations: Vec<Violation>,
     /// What the controller has written, but for Leases: `PUT host /api/v1/...`.
     writes: Vec<String>,
+    failures: Failures,
     /// Writes of the controller that changed something, by kind and what was done.
     effects: BTreeMap<String, u64>,
 }
@@ -67,6 +69,7 @@ impl Recorder {
                 trace: Trace::starting(),
                 violations: Vec::new(),
                 writes: Vec::new(),
+                failures: Failures::default(),
                 effects: BTreeMap::new(),
             })),
             failed: Arc::default(),
@@ -199,6 +202,19 @@ impl Recorder {
         let result = code.map_or("no response".to_owned(), |code| code.as_u16().to_string());
         let text = format!("{cluster}: {method} {}: {result}", short(uri));
         self.trace(Topic::Write, text);
+        let mut state = self.state.lock();
+        if let Some(text) = state.failures.put(cluster, method, uri) {
+            state.violate(Violation {
+                invariant: Invariant::BoundedRate,
+                text,
+            });
+            self.report(&state);
+        }
+    }
+
+    /// Something else happens: what failed before it may be tried again at once.
+    pub(crate) fn is_disturbed(&self) {
+        self.state.lock().failures.clear();
     }
 }
 
@@ -255,9 +271,13 @@ impl State {
         if cluster == HOST {
             // Who held the Lease then may not hold it any more.
             self.holder.clear();
-            let kind = api.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet");
-            let sets = kind.map(|kind| api.list(&kind, Some("default")));
-            self.observed.host_restored(&sets.unwrap_or_default());
+            let objects = |kind| {
+                let kind = api.kind_of("fedrs.dev/v1alpha1", kind);
+                let objects = kind.map(|kind| api.list(&kind, None));
+                objects.unwrap_or_default()
+            };
+            let (sets, members) = (objects("FederatedReplicaSet"), objects("MemberCluster"));
+            self.observed.host_restored(&sets, &members);
         } else {
             self.observed.member_restored(cluster, api);
         }
@@ -297,12 +317,10 @@ impl State {
                 ),
             });
         }
-        let violations: Vec<_> = if is_late {
-            Vec::new()
-        } else if cluster == HOST {
-            checks::of_host(&self.observed, change)
-                .into_iter()
-                .collect()
+        let violations = if cluster == HOST {
+            checks::of_host(&self.observed, &self.apis, change)
+        } else if is_late {
+            checks::of_member_late(&self.observed, cluster, change)
         } else {
             checks::of_member(&self.observed, cluster, change)
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use sim_cluster::Snapshot;
+use sim_cluster::{Object, Snapshot};
 use tokio::time::{Duration, Instant, sleep_until};
 
 use super::{processes::Processes, recorder::Recorder};
@@ -14,7 +14,7 @@ use crate::{
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::request,
-    sim_federation::{FRS_PATH, HOST, SimFederation, SimFederationSpec, SimMemberSpec},
+    sim_federation::{FRS_PATH, HOST, NAMESPACE, SimFederation, SimFederationSpec, SimMemberSpec},
     trace::{Topic, Trace},
 };
 
@@ -198,6 +198,7 @@ impl Runner {
         self.recorder
             .trace(Topic::Process, format!("{name} starts"));
         self.recorder.observe(Observed::controller_starts);
+        self.recorder.is_disturbed();
         self.processes.start(number, &self.federation);
     }
 
@@ -248,6 +249,13 @@ impl Runner {
                 .trace(Topic::Step, format!("(has no effect: {code})"));
         }
         answer.is_ok()
+    }
+
+    /// A set as the host has it.
+    pub(super) fn frs(&self, name: &str) -> Option<Object> {
+        let host = self.federation.cluster(HOST).api();
+        let kind = host.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet")?;
+        host.get(&kind, NAMESPACE, name).ok()
     }
 
     pub(super) async fn create_set(&self, name: &str) {

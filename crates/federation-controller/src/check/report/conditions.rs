@@ -166,9 +166,8 @@ fn reconciling(
     status: &FederatedReplicaSetStatus,
     placement: &PlacementReport,
 ) -> Option<FrsCondition> {
-    let rejects = |member: MemberDecision<'_>| {
-        member.is_eligible() && member.template_rejection().is_some()
-    };
+    let rejects =
+        |member: MemberDecision<'_>| member.is_eligible() && member.template_rejection().is_some();
     // If all members reject the template, a person has to correct it.
     let waits_for_template =
         template_rejected(decision).is_none() && decision.members().any(rejects);

@@ -8,7 +8,7 @@ use sim_cluster::{Object, kinds};
 use crate::{run::runner::Runner, sim_federation::NAMESPACE};
 
 /// What is wrong with the local ReplicaSet of `frs` in `member`, besides its replicas. One that is not ours has nothing wrong.
-pub(super) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -> Option<String> {
+pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -> Option<String> {
     let name = frs["metadata"]["name"].as_str()?;
     let set = runner.federation.local_set(member, name)?;
     if !super::is_labeled(&set) {
@@ -20,7 +20,9 @@ pub(super) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -> Option
         ));
     }
     let pod = unlabeled_pod(runner, member, &set)?;
-    Some(format!("{name}: pod {pod} in {member} lacks labels of fedrs"))
+    Some(format!(
+        "{name}: pod {pod} in {member} lacks labels of fedrs"
+    ))
 }
 
 /// The first field that differs from what the user wrote.
@@ -75,7 +77,7 @@ fn unlabeled_pod(runner: &Runner, member: &str, set: &Value) -> Option<String> {
 }
 
 /// The pods that a ReplicaSet owns and that are not terminating.
-pub(super) fn pods_of(runner: &Runner, member: &str, set: &Value) -> Vec<Object> {
+pub(in crate::run) fn pods_of(runner: &Runner, member: &str, set: &Value) -> Vec<Object> {
     let api = runner.federation.member(member).api();
     let mut pods = api.list(&kinds::PODS, Some(NAMESPACE));
     pods.retain(|pod| {
@@ -115,7 +117,8 @@ mod tests {
         assert!(!is_part(&stored, &written));
         let other = json!({ "containers": [{ "name": "main", "image": "a:2" }] });
         assert!(!is_part(&written, &other));
-        let more = json!({ "containers": [{ "name": "main", "image": "a:1" }, { "name": "more" }] });
+        let more =
+            json!({ "containers": [{ "name": "main", "image": "a:1" }, { "name": "more" }] });
         assert!(!is_part(&written, &more));
         assert!(is_part(&Value::Null, &stored));
     }

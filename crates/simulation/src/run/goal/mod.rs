@@ -8,11 +8,12 @@ mod layout;
 mod local_set;
 mod status;
 
+pub(super) use local_set::{pods_of, wrong_object};
+
 use std::collections::BTreeMap;
 
 use fedrs_api::{FederatedReplicaSet, MemberReason, ValidFrs, labels};
 use serde_json::Value;
-use sim_cluster::Object;
 use tokio::time::{Duration, Instant};
 
 use super::runner::Runner;
@@ -27,7 +28,7 @@ use crate::{
 
 /// The desired state is reached within this time: more than the longest stabilization window (30 min) and the longest backoff
 /// (10 min).
-const REACHED_WITHIN: Duration = Duration::from_secs(3600);
+pub(super) const REACHED_WITHIN: Duration = Duration::from_secs(3600);
 /// After this time all clusters show which nodes do not run, and those that start do.
 const NODES_SHOWN_AFTER: Duration = Duration::from_secs(60);
 /// How often the state is polled.
@@ -70,8 +71,9 @@ impl Quiet {
     }
 }
 
-/// Waits until the desired state is reached, and checks that it stays.
-pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) {
+/// Waits until the desired state is reached, and checks that it stays. Returns the goal if it has been reached and nothing is
+/// broken any more.
+pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> Option<Goal> {
     let goal = Goal::new(runner, core);
     runner.wait_until(Instant::now() + NODES_SHOWN_AFTER).await;
     let within = REACHED_WITHIN + clocks_behind(plan);
@@ -87,7 +89,7 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) {
                 Invariant::Reached,
                 format!("not within {} s: {text}", within.as_secs()),
             );
-            return;
+            return None;
         }
         runner.wait_until(Instant::now() + LOOK).await;
     }
@@ -112,6 +114,7 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) {
         Topic::Phase,
         "the desired state stays, and nothing is written",
     );
+    goal.is_whole.then_some(goal)
 }
 
 /// By how much clocks of members were put back: for as long, what is dated by them lies in the future, such as the time since
@@ -170,9 +173,9 @@ async fn stays(runner: &mut Runner, goal: &Goal, time: Duration, quiet: Quiet) {
 }
 
 /// The desired state.
-struct Goal {
+pub(super) struct Goal {
     /// The members that replicas go to.
-    members: Vec<String>,
+    pub(super) members: Vec<String>,
     /// Members whose replicas cannot be predicted.
     undecided: Vec<String>,
     /// Of these, the members that may claim to run what was requested of them.
@@ -210,7 +213,7 @@ impl Goal {
     }
 
     /// What has not reached the desired state, with the reasons.
-    fn pending(&self, runner: &Runner) -> Vec<String> {
+    pub(super) fn pending(&self, runner: &Runner) -> Vec<String> {
         let sets = runner
             .sets
             .iter()
@@ -218,6 +221,38 @@ impl Goal {
         let members = self.members.iter().filter(|_| self.is_whole);
         sets.chain(members.filter_map(|member| status::wrong_member(runner, member)))
             .collect()
+    }
+
+    /// The goal without a member that is not broken; none if the others cannot have all replicas of all sets.
+    pub(super) fn without(&self, runner: &Runner, member: &str) -> Option<Self> {
+        let mut members = self.members.clone();
+        members.retain(|name| name != member);
+        let others = Self {
+            members,
+            undecided: Vec::new(),
+            lying: Vec::new(),
+            is_whole: false,
+        };
+        let mut sets = runner.sets.iter().map(|set| &*set.name);
+        let fits = |set| {
+            let wanted = others.wanted(runner, set);
+            wanted.is_none_or(|(wanted, replicas)| wanted == replicas)
+        };
+        sets.all(fits).then_some(others)
+    }
+
+    /// The replicas of a set that have a cluster, and all that are asked for; none if it does not exist, or is not accepted.
+    pub(super) fn wanted(&self, runner: &Runner, set: &str) -> Option<(u64, u64)> {
+        let object = runner.frs(set).filter(|object| !is_rejected(object))?;
+        let typed = serde_json::from_value(Value::clone(&object));
+        let frs = ValidFrs::check(&typed.expect("the API server validates it")).ok()?;
+        let (_, wanted) = runner.federation.planned_layout(&frs, &self.members);
+        Some((wanted, frs.replicas.into()))
+    }
+
+    /// What the status of a MemberCluster says wrongly.
+    pub(super) fn wrong_member(&self, runner: &Runner, member: &str) -> Option<String> {
+        status::wrong_member(runner, member)
     }
 
     /// Of a set whose template all members reject: what the local sets that it has do not run.
@@ -251,7 +286,7 @@ impl Goal {
 
     fn pending_of(&self, runner: &Runner, name: &str) -> Option<String> {
         // A set that was deleted has no goal.
-        let object = frs_of(runner, name)?;
+        let object = runner.frs(name)?;
         if object["metadata"].get("deletionTimestamp").is_some() {
             return Some(format!("{name} is still being deleted"));
         }
@@ -262,7 +297,7 @@ impl Goal {
             return self.pending_of_rejected(runner, &frs);
         }
         let mut objects = self.members.iter();
-        let wrong = objects.find_map(|member| local_set::wrong_object(runner, member, &object));
+        let wrong = objects.find_map(|member| wrong_object(runner, member, &object));
         if wrong.is_some() {
             return wrong;
         }
@@ -308,7 +343,7 @@ impl Goal {
 }
 
 /// Whether a local ReplicaSet belongs to a FederatedReplicaSet.
-fn is_labeled(set: &Value) -> bool {
+pub(super) fn is_labeled(set: &Value) -> bool {
     set["metadata"]["labels"].get(labels::REPLICA_SET).is_some()
 }
 
@@ -338,20 +373,15 @@ fn running(runner: &Runner, name: &str, sets: &BTreeMap<String, LocalSetState>) 
     })
 }
 
-/// A set as the host has it.
-fn frs_of(runner: &Runner, name: &str) -> Option<Object> {
-    let host = runner.federation.cluster(HOST).api();
-    let kind = host.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet")?;
-    host.get(&kind, "default", name).ok()
-}
-
 /// Whether members reject the template of a set, or have no capacity for all its replicas: both are tried again from time to
 /// time.
-fn is_any_unsettled(runner: &Runner) -> bool {
+pub(super) fn is_any_unsettled(runner: &Runner) -> bool {
     let lacks_capacity = |frs: &Value| frs["status"]["unplacedReplicas"].as_u64() > Some(0);
     let mut sets = runner.sets.iter();
     sets.any(|set| {
-        frs_of(runner, &set.name).is_some_and(|frs| is_rejected(&frs) || lacks_capacity(&frs))
+        runner
+            .frs(&set.name)
+            .is_some_and(|frs| is_rejected(&frs) || lacks_capacity(&frs))
     })
 }
 

@@ -68,13 +68,27 @@ pub(super) fn wrong_whole(
     let numbers = [
         ("replicas", shown(status.replicas), sum(|set| set.existing)),
         ("readyReplicas", shown(status.ready_replicas), available),
-        ("availableReplicas", shown(status.available_replicas), available),
-        ("updatedReplicas", shown(status.updated_replicas), pods.updated),
+        (
+            "availableReplicas",
+            shown(status.available_replicas),
+            available,
+        ),
+        (
+            "updatedReplicas",
+            shown(status.updated_replicas),
+            pods.updated,
+        ),
         ("placedReplicas", shown(status.placed_replicas), wanted),
-        ("unplacedReplicas", shown(status.unplaced_replicas), replicas - wanted),
+        (
+            "unplacedReplicas",
+            shown(status.unplaced_replicas),
+            replicas - wanted,
+        ),
     ];
     if let Some((field, shown, real)) = numbers.iter().find(|(_, shown, real)| shown != real) {
-        return Some(format!("the status shows {field} {shown} instead of {real}"));
+        return Some(format!(
+            "the status shows {field} {shown} instead of {real}"
+        ));
     }
     if status.observed_generation != frs.metadata.generation {
         return Some(format!(
@@ -91,7 +105,10 @@ pub(super) fn wrong_whole(
     }
     let summary = format!("{all}/{all}");
     if status.summary != summary {
-        return Some(format!("the summary is {:?}, not {summary:?}", status.summary));
+        return Some(format!(
+            "the summary is {:?}, not {summary:?}",
+            status.summary
+        ));
     }
     wrong_conditions(status, replicas == wanted, pods.updated < pods.all)
 }
@@ -113,7 +130,9 @@ fn wrong_conditions(
     let mut wanted = always.into_iter().chain(absent.map(|type_| (type_, false)));
     let (type_, wanted) = wanted.find(|(type_, wanted)| has(*type_) != *wanted)?;
     let found = conditions::find(&status.conditions, type_);
-    Some(format!("the condition {type_} is not {wanted}, but {found:?}"))
+    Some(format!(
+        "the condition {type_} is not {wanted}, but {found:?}"
+    ))
 }
 
 /// The pods of a set in some members.
@@ -133,7 +152,8 @@ impl PodCounts {
             if !super::is_labeled(&set) {
                 continue;
             }
-            let hash = |metadata: &Value| metadata["annotations"][annotations::TEMPLATE_HASH].clone();
+            let hash =
+                |metadata: &Value| metadata["annotations"][annotations::TEMPLATE_HASH].clone();
             let current = hash(&set["spec"]["template"]["metadata"]);
             for pod in pods_of(runner, member, &set) {
                 counts.all += 1;
@@ -157,7 +177,11 @@ pub(super) fn wrong_member(runner: &Runner, name: &str) -> Option<String> {
         let mut conditions = conditions.into_iter().flatten();
         conditions.find(|condition| condition["type"] == type_)
     };
-    let nodes = runner.federation.member(name).api().list(&kinds::NODES, None);
+    let nodes = runner
+        .federation
+        .member(name)
+        .api()
+        .list(&kinds::NODES, None);
     let occupied = |set: &&crate::plan::SetPlan| {
         let set = runner.federation.local_set(name, &set.name);
         set.is_some_and(|set| super::is_labeled(&set) && set["spec"]["replicas"] != 0)

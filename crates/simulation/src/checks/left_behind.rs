@@ -1,0 +1,41 @@
+//! What a set leaves behind when its finalizer is removed (F5): nothing with labels of fedrs, where the controller could see it.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::labels;
+use sim_cluster::{Api, Change, Object, kinds};
+
+use super::observed::{Observed, has_controller};
+use crate::sim_federation::NAMESPACE;
+
+/// Checks a change of the host by which the controller may let a deleted set go.
+pub(crate) fn of_release(
+    observed: &Observed,
+    members: &BTreeMap<String, Api>,
+    change: &Change,
+) -> Option<String> {
+    let is_release = change.kind.plural == "federatedreplicasets" && change.new.is_none();
+    let name = &change.name;
+    let since = observed.deleted_since(name).filter(|_| is_release)?;
+    // What cannot be reached by then stays behind, and the controller says so.
+    if since.elapsed() >= observed.config().deletion_deadline {
+        return None;
+    }
+    let is_left = |set: &Object| {
+        let metadata = &set["metadata"];
+        metadata["labels"].get(labels::REPLICA_SET).is_some()
+            && metadata.get("deletionTimestamp").is_none()
+            && !has_controller(set)
+    };
+    let mut known = observed
+        .parts(name)
+        .filter(|(member, local)| observed.is_known_since(member, since) && !local.has_in_flight());
+    known.find_map(|(member, _)| {
+        let set = members[member].get(&kinds::REPLICA_SETS, NAMESPACE, name);
+        let set = set.ok().filter(is_left)?;
+        let labels = &set["metadata"]["labels"];
+        Some(format!(
+            "{name} is let go, but {member} has its ReplicaSet with {labels}"
+        ))
+    })
+}

@@ -1,0 +1,46 @@
+//! What users have switched off: changes of a set that is paused or invalid (F4), and more replicas in a member that is
+//! cordoned, drained, or does not take the namespace.
+
+use sim_cluster::Change;
+use tokio::time::Duration;
+
+use super::observed::{FrsState, Observed, desired};
+
+/// Calls that a repair makes before its write: it waits for a slot, reads who has changed the set, and reads the set.
+const CALLS: u32 = 3;
+
+/// Checks a change of a local set that was not sent long before.
+pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> Option<String> {
+    let (name, decided_before) = (&change.name, observed.config().call_timeout * CALLS);
+    let is_off = |state: &FrsState| match state {
+        FrsState::Spec(Some(frs)) => frs.paused,
+        FrsState::Spec(None) => true,
+        FrsState::Absent | FrsState::Deleted(_) => false,
+    };
+    if observed.states_within(name, decided_before).all(is_off) {
+        return Some(format!(
+            "{name} in {member} is changed, but it is paused or invalid"
+        ));
+    }
+    grows_closed(observed, member, change, decided_before)
+}
+
+/// More replicas in a member that takes none.
+fn grows_closed(
+    observed: &Observed,
+    member: &str,
+    change: &Change,
+    decided_before: Duration,
+) -> Option<String> {
+    let (name, now) = (&change.name, desired(change.new.as_ref()));
+    let (_, local) = observed.parts(name).find(|(other, _)| *other == member)?;
+    let since = observed.host_belief(decided_before);
+    let since = since.min(observed.oldest_belief(member) - decided_before);
+    let mut had = local
+        .desired
+        .since(since)
+        .chain(local.requested.since(since));
+    let grows = had.all(|had| now > *had);
+    (grows && observed.is_closed_since(member, since))
+        .then(|| format!("{name} in {member} grows to {now}, but the member is closed to it"))
+}
