@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
 use super::{
-    goal::{Goal, REACHED_WITHIN, is_any_unsettled},
+    goal::{Goal, REACHED_WITHIN, is_any_unsettled, is_labeled},
     runner::Runner,
 };
 use crate::{
@@ -134,7 +134,15 @@ fn local_writes(runner: &Runner, set: &str, count: usize) -> Option<String> {
 
 /// The replicas that are requested of each member.
 fn requested(runner: &Runner, set: &str) -> Vec<(String, u64)> {
-    runner.federation.layout(set).into_iter().collect()
+    let mut layout = runner.federation.layout(set);
+    for (member, replicas) in &mut layout {
+        // One that somebody else has created, where the set has no replicas, is not ours.
+        let local = runner.federation.local_set(member, set);
+        if !local.is_some_and(|local| is_labeled(&local)) {
+            *replicas = 0;
+        }
+    }
+    layout.into_iter().collect()
 }
 
 /// The desired replicas of a set.
