@@ -51,7 +51,7 @@ pub(crate) fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>,
     let mut reader = Reader {
         unknown: Vec::new(),
     };
-    reader.read(object, info.root(), &Place::default())?;
+    reader.read(object, info.root(), &Place::ROOT)?;
     Ok(reader.unknown)
 }
 
@@ -63,45 +63,71 @@ pub(crate) fn decode_metadata(object: &mut Value) -> Result<Vec<String>, DecodeE
     let any = TypeInfo::custom(&Value::Null);
     if let (Some(metadata), Some(node)) = (object.get_mut("metadata"), any.root().field("metadata"))
     {
-        let place = Place {
-            owner: "ObjectMeta".to_owned(),
-            ..Place::default()
-        }
-        .field("metadata", "ObjectMeta");
-        reader.read(metadata, node, &place)?;
+        reader.read(metadata, node, &Place::ROOT.field("metadata", "ObjectMeta"))?;
     }
     Ok(reader.unknown)
 }
 
-#[derive(Default, Clone)]
-struct Place {
-    /// With list indices, for unknown fields.
-    indexed: String,
-    /// Without, for type errors.
-    plain: String,
-    owner: String,
+/// A place in the body. Its path is only written for an error or an unknown field, so that reading allocates nothing.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    parent: Option<&'a Place<'a>>,
+    step: Step<'a>,
+    /// The Go struct that has the field.
+    owner: &'a str,
 }
 
-impl Place {
-    fn field(&self, name: &str, owner: &str) -> Self {
-        let dot = |front: &str| {
-            if front.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{front}.{name}")
-            }
-        };
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Root,
+    Field(&'a str),
+    /// A key of a map: not in the paths of type errors.
+    Key(&'a str),
+    /// An item of a list: not in the paths of type errors.
+    Item(usize),
+}
+
+impl<'a> Place<'a> {
+    const ROOT: Place<'static> = Place {
+        parent: None,
+        step: Step::Root,
+        owner: "",
+    };
+
+    fn field(&'a self, name: &'a str, owner: &'a str) -> Self {
         Self {
-            indexed: dot(&self.indexed),
-            plain: dot(&self.plain),
-            owner: owner.to_owned(),
+            parent: Some(self),
+            step: Step::Field(name),
+            owner,
         }
     }
 
-    fn item(&self, index: usize) -> Self {
+    fn below(&'a self, step: Step<'a>) -> Self {
         Self {
-            indexed: format!("{}[{index}]", self.indexed),
-            ..self.clone()
+            parent: Some(self),
+            step,
+            owner: self.owner,
+        }
+    }
+
+    /// The path with keys and indices, for unknown fields.
+    fn indexed(&self) -> String {
+        let front = self.parent.map(Place::indexed).unwrap_or_default();
+        match self.step {
+            Step::Root => front,
+            Step::Field(name) if front.is_empty() => name.to_owned(),
+            Step::Field(name) | Step::Key(name) => format!("{front}.{name}"),
+            Step::Item(index) => format!("{front}[{index}]"),
+        }
+    }
+
+    /// The path without them, for type errors.
+    fn plain(&self) -> String {
+        let front = self.parent.map(Place::plain).unwrap_or_default();
+        match self.step {
+            Step::Field(name) if front.is_empty() => name.to_owned(),
+            Step::Field(name) => format!("{front}.{name}"),
+            Step::Root | Step::Key(_) | Step::Item(_) => front,
         }
     }
 }
@@ -115,7 +141,7 @@ impl Reader {
         &mut self,
         value: &mut Value,
         node: Node<'_>,
-        place: &Place,
+        place: &Place<'_>,
     ) -> Result<(), DecodeError> {
         let definition = short_name(node);
         match definition {
@@ -151,7 +177,7 @@ impl Reader {
         &mut self,
         value: &mut Value,
         node: Node<'_>,
-        place: &Place,
+        place: &Place<'_>,
     ) -> Result<(), DecodeError> {
         expect(value, place, node, value.is_array())?;
         let (Value::Array(items), Some(item_type)) = (value, node.items()) else {
@@ -159,7 +185,7 @@ impl Reader {
         };
         for (index, item) in items.iter_mut().enumerate() {
             if !item.is_null() {
-                self.read(item, item_type, &place.item(index))?;
+                self.read(item, item_type, &place.below(Step::Item(index)))?;
             }
         }
         Ok(())
@@ -169,7 +195,7 @@ impl Reader {
         &mut self,
         value: &mut Value,
         node: Node<'_>,
-        place: &Place,
+        place: &Place<'_>,
     ) -> Result<(), DecodeError> {
         expect(value, place, node, value.is_object())?;
         let Value::Object(fields) = value else {
@@ -180,14 +206,7 @@ impl Reader {
                 if child.is_null() && values.json_type() == Some("string") {
                     *child = "".into();
                 } else {
-                    self.read(
-                        child,
-                        values,
-                        &Place {
-                            indexed: format!("{}.{key}", place.indexed),
-                            ..place.clone()
-                        },
-                    )?;
+                    self.read(child, values, &place.below(Step::Key(key)))?;
                 }
             }
             return Ok(());
@@ -195,22 +214,23 @@ impl Reader {
         if node.schema().get("properties").is_none() {
             return Ok(());
         }
-        let owner = short_name(node).to_owned();
-        let names: Vec<String> = fields.keys().cloned().collect();
-        for name in names {
-            let Some(field_type) = node.declared(&name) else {
-                self.unknown.push(place.field(&name, &owner).indexed);
-                fields.remove(&name);
-                continue;
+        let owner = short_name(node);
+        let mut outcome = Ok(());
+        fields.retain(|name, child| {
+            if outcome.is_err() {
+                return true;
+            }
+            let place = place.field(name, owner);
+            let Some(field_type) = node.declared(name) else {
+                self.unknown.push(place.indexed());
+                return false;
             };
-            let child = fields.get_mut(&name).expect("the name is one of its own");
             if !child.is_null() {
-                self.read(child, field_type, &place.field(&name, &owner))?;
+                outcome = self.read(child, field_type, &place);
             }
-            if is_left_out(child, &name, node, field_type) {
-                fields.remove(&name);
-            }
-        }
+            outcome.is_err() || !is_left_out(child, name, node, field_type)
+        });
+        outcome?;
         for (_, name, value) in ALWAYS_WRITTEN.iter().filter(|(known, ..)| *known == owner) {
             if node.declared(name).is_some() && !fields.contains_key(*name) {
                 fields.insert((*name).to_owned(), value.clone());
@@ -226,7 +246,7 @@ fn short_name(node: Node<'_>) -> &str {
         .unwrap_or_default()
 }
 
-fn expect(value: &Value, place: &Place, node: Node<'_>, fits: bool) -> Result<(), DecodeError> {
+fn expect(value: &Value, place: &Place<'_>, node: Node<'_>, fits: bool) -> Result<(), DecodeError> {
     if fits {
         return Ok(());
     }
@@ -236,8 +256,8 @@ fn expect(value: &Value, place: &Place, node: Node<'_>, fits: bool) -> Result<()
     };
     Err(DecodeError::WrongType {
         found,
-        owner: place.owner.clone(),
-        path: place.plain.clone(),
+        owner: place.owner.to_owned(),
+        path: place.plain(),
         wanted: go_type(node),
     })
 }
@@ -312,7 +332,7 @@ fn read_quantity(value: &mut Value) -> Result<(), DecodeError> {
     Ok(())
 }
 
-fn read_base64(value: &Value, place: &Place, node: Node<'_>) -> Result<(), DecodeError> {
+fn read_base64(value: &Value, place: &Place<'_>, node: Node<'_>) -> Result<(), DecodeError> {
     expect(value, place, node, value.is_string())?;
     let text = value.as_str().unwrap_or_default();
     match STANDARD.decode(text) {
@@ -324,7 +344,7 @@ fn read_base64(value: &Value, place: &Place, node: Node<'_>) -> Result<(), Decod
     }
 }
 
-fn read_time(value: &mut Value, place: &Place, node: Node<'_>) -> Result<(), DecodeError> {
+fn read_time(value: &mut Value, place: &Place<'_>, node: Node<'_>) -> Result<(), DecodeError> {
     expect(value, place, node, value.is_string())?;
     let text = value.as_str().unwrap_or_default();
     match text.parse::<jiff::Timestamp>() {
