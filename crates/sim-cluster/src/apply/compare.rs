@@ -17,7 +17,7 @@ pub(super) struct Comparison {
 impl Comparison {
     /// The added and modified fields.
     pub(super) fn changed(&self) -> FieldSet {
-        self.added.union(&self.modified)
+        self.added.clone().union(&self.modified)
     }
 
     fn is_empty(&self) -> bool {
@@ -50,7 +50,7 @@ fn is_leaf(old: Option<&Value>, new: Option<&Value>, node: Option<Node<'_>>) -> 
     sides().any(leaf) || sides().all(empty)
 }
 
-/// Compares one place, absent on at most one side, and files it under `element`.
+/// Compares one place, which differs and is absent on at most one side, and files it under `element`.
 fn compare_place(
     element: &PathElement,
     sides: (Option<&Value>, Option<&Value>),
@@ -58,14 +58,11 @@ fn compare_place(
     into: &mut Comparison,
 ) {
     let (old, new) = sides;
-    if old == new {
-        return;
-    }
     let leaf = is_leaf(old, new, node);
     match (old, new) {
         (None, _) => into.added.insert(element.clone()),
         (_, None) => into.removed.insert(element.clone()),
-        (Some(old), Some(new)) if leaf && old != new => into.modified.insert(element.clone()),
+        _ if leaf => into.modified.insert(element.clone()),
         _ => {}
     }
     if !leaf {
@@ -104,9 +101,13 @@ fn compare_parts(
                 .keys()
                 .chain(new.keys().filter(|name| !old.contains_key(*name)));
             for name in names {
+                let sides = (old.get(name), new.get(name));
+                // Most parts are equal: no more has to be known of them.
+                if sides.0 == sides.1 {
+                    continue;
+                }
                 let child = node.and_then(|node| node.field(name));
-                let element = PathElement::Field(name.clone());
-                compare_place(&element, (old.get(name), new.get(name)), child, into);
+                compare_place(&PathElement::field(name), sides, child, into);
             }
         }
         Shape::Items(_, kind) => compare_items(old, new, &kind, node, into),
@@ -124,7 +125,10 @@ fn compare_items(
     let item_node = node.and_then(|node| node.items());
     let (old, new) = (keyed(old, kind, item_node), keyed(new, kind, item_node));
     for (element, item) in &old {
-        compare_place(element, (Some(item), find(&new, element)), item_node, into);
+        let sides = (Some(*item), find(&new, element));
+        if sides.0 != sides.1 {
+            compare_place(element, sides, item_node, into);
+        }
     }
     let added = new
         .iter()

@@ -5,67 +5,70 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::schema::Node;
 
-/// One step of a path.
+/// One step of a path, as `fieldsV1` writes it: sets are read, compared and written for every write of an object.
+///
+/// - `f:name`: a field, or a key of a map.
+/// - `k:{...}`: an item of a list by its keys, an object.
+/// - `v:...`: an item of a set by its value.
+/// - `i:0`: an item by position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PathElement {
-    /// `f:name`: a field, or a key of a map.
-    Field(String),
-    /// `k:{...}`: an item of a list by its keys, an object.
-    Key(Value),
-    /// `v:...`: an item of a set by its value.
-    Value(Value),
-    /// `i:0`: an item by position.
-    Index(usize),
-}
+pub(super) struct PathElement(Arc<str>);
 
 impl PathElement {
-    fn rank(&self) -> u8 {
-        match self {
-            Self::Field(_) => 0,
-            Self::Key(_) => 1,
-            Self::Value(_) => 2,
-            Self::Index(_) => 3,
-        }
+    /// A field, or a key of a map.
+    pub(super) fn field(name: &str) -> Self {
+        Self(["f:", name].concat().into())
+    }
+
+    /// An item of a list by its keys.
+    pub(super) fn keys(keys: Map<String, Value>) -> Self {
+        Self(format!("k:{}", Value::Object(keys)).into())
+    }
+
+    /// An item of a set by its value.
+    pub(super) fn value(value: &Value) -> Self {
+        Self(format!("v:{value}").into())
     }
 
     fn parse(text: &str) -> Option<Self> {
         let (kind, rest) = text.split_once(':')?;
         match kind {
-            "f" => Some(Self::Field(rest.to_owned())),
-            "k" => serde_json::from_str(rest)
-                .ok()
-                .filter(Value::is_object)
-                .map(Self::Key),
-            "v" => serde_json::from_str(rest).ok().map(Self::Value),
-            "i" => rest.parse().ok().map(Self::Index),
+            "f" => Some(Self(text.into())),
+            "k" => serde_json::from_str(rest).ok().map(Self::keys),
+            "v" => serde_json::from_str(rest).ok().as_ref().map(Self::value),
+            "i" => {
+                let index: usize = rest.parse().ok()?;
+                Some(Self(format!("i:{index}").into()))
+            }
             _ => None,
         }
     }
 
-    fn to_key(&self) -> String {
-        match self {
-            Self::Field(name) => format!("f:{name}"),
-            Self::Key(keys) => format!("k:{keys}"),
-            Self::Value(value) => format!("v:{value}"),
-            Self::Index(index) => format!("i:{index}"),
+    /// The name of a field.
+    fn name(&self) -> Option<&str> {
+        self.0.strip_prefix("f:")
+    }
+
+    /// The order of kinds. Of two positions the one with fewer digits is first.
+    fn rank(&self) -> (u8, usize) {
+        match self.0.as_bytes() {
+            [b'f', ..] => (0, 0),
+            [b'k', ..] => (1, 0),
+            [b'v', ..] => (2, 0),
+            position => (3, position.len()),
         }
     }
 }
 
 impl Ord for PathElement {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.rank()
-            .cmp(&other.rank())
-            .then_with(|| match (self, other) {
-                (Self::Field(left), Self::Field(right)) => left.cmp(right),
-                (Self::Index(left), Self::Index(right)) => left.cmp(right),
-                _ => self.to_key().cmp(&other.to_key()),
-            })
+        (self.rank(), &self.0).cmp(&(other.rank(), &other.0))
     }
 }
 
@@ -78,19 +81,18 @@ impl PartialOrd for PathElement {
 /// `.name`, `[name="x",port=80]`, `[="x"]`, `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Field(name) => write!(f, ".{name}"),
-            Self::Key(keys) => {
+        match self.0.split_once(':').unwrap_or_default() {
+            ("f", name) => write!(f, ".{name}"),
+            ("k", keys) => {
+                let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
                 let parts: Vec<String> = keys
-                    .as_object()
-                    .into_iter()
-                    .flatten()
+                    .iter()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
                 write!(f, "[{}]", parts.join(","))
             }
-            Self::Value(value) => write!(f, "[={value}]"),
-            Self::Index(index) => write!(f, "[{index}]"),
+            ("v", value) => write!(f, "[={value}]"),
+            (_, index) => write!(f, "[{index}]"),
         }
     }
 }
@@ -108,6 +110,30 @@ impl FieldSet {
         Self::parse_fields(fields.as_object()?)
     }
 
+    /// Whether `fieldsV1` has a member of this set.
+    pub(super) fn meets(&self, fields: &Value) -> bool {
+        let below = |element: &PathElement| fields.get(&*element.0)?.as_object();
+        let mut members = self.members.iter().filter_map(below);
+        let child_meets = |(element, child): (&PathElement, &Self)| {
+            let below = fields.get(&*element.0);
+            below.is_some_and(|below| child.meets(below))
+        };
+        members.any(is_member) || self.children.iter().any(child_meets)
+    }
+
+    /// Whether `fieldsV1` has all members of this set.
+    pub(super) fn is_within(&self, fields: &Value) -> bool {
+        let has = |element: &PathElement| {
+            let below = fields.get(&*element.0).and_then(Value::as_object);
+            below.is_some_and(is_member)
+        };
+        let has_below = |(element, child): (&PathElement, &Self)| {
+            let below = fields.get(&*element.0);
+            below.is_some_and(|below| child.is_within(below))
+        };
+        self.members.iter().all(has) && self.children.iter().all(has_below)
+    }
+
     fn parse_fields(fields: &Map<String, Value>) -> Option<Self> {
         let mut set = Self::default();
         for (name, below) in fields {
@@ -117,7 +143,7 @@ impl FieldSet {
             let element = PathElement::parse(name)?;
             let below = below.as_object()?;
             let child = Self::parse_fields(below)?;
-            let is_member = below.is_empty() || below.contains_key(".");
+            let is_member = is_member(below);
             if !child.is_empty() {
                 set.children.insert(element.clone(), child);
             }
@@ -132,7 +158,7 @@ impl FieldSet {
     pub(super) fn to_value(&self) -> Value {
         let mut fields = Map::new();
         for element in &self.members {
-            fields.insert(element.to_key(), Value::Object(Map::new()));
+            fields.insert(element.0.to_string(), Value::Object(Map::new()));
         }
         for (element, child) in &self.children {
             let mut below = Map::new();
@@ -142,7 +168,7 @@ impl FieldSet {
             if let Value::Object(fields) = child.to_value() {
                 below.extend(fields);
             }
-            fields.insert(element.to_key(), Value::Object(below));
+            fields.insert(element.0.to_string(), Value::Object(below));
         }
         Value::Object(fields)
     }
@@ -174,7 +200,8 @@ impl FieldSet {
         self.children.get(element)
     }
 
-    fn extend(&mut self, other: Self) {
+    /// Adds the members of the other set.
+    pub(super) fn extend(&mut self, other: Self) {
         self.members.extend(other.members);
         for (element, child) in other.children {
             self.children.entry(element).or_default().extend(child);
@@ -183,25 +210,31 @@ impl FieldSet {
 
     /// The union of both sets.
     #[must_use]
-    pub(super) fn union(&self, other: &Self) -> Self {
-        let mut set = self.clone();
-        set.extend(other.clone());
-        set
+    pub(super) fn union(mut self, other: &Self) -> Self {
+        self.extend(other.clone());
+        self
     }
 
     /// The members that the other set does not have.
     #[must_use]
-    pub(super) fn difference(&self, other: &Self) -> Self {
-        let children = self.children.iter().filter_map(|(element, child)| {
-            let rest = other
-                .children
-                .get(element)
-                .map_or_else(|| child.clone(), |removed| child.difference(removed));
-            (!rest.is_empty()).then(|| (element.clone(), rest))
-        });
-        Self {
-            members: self.members.difference(&other.members).cloned().collect(),
-            children: children.collect(),
+    pub(super) fn difference(mut self, other: &Self) -> Self {
+        self.remove(other);
+        self
+    }
+
+    /// Removes the members of the other set.
+    pub(super) fn remove(&mut self, other: &Self) {
+        for element in &other.members {
+            self.members.remove(element);
+        }
+        for (element, removed) in &other.children {
+            let Some(child) = self.children.get_mut(element) else {
+                continue;
+            };
+            child.remove(removed);
+            if child.is_empty() {
+                self.children.remove(element);
+            }
         }
     }
 
@@ -224,14 +257,14 @@ impl FieldSet {
         let mut members = self.members.clone();
         let mut children = BTreeMap::new();
         for (element, child) in &self.children {
-            let below = match element {
-                PathElement::Field(name) => {
+            let below = match element.name() {
+                Some(name) => {
                     if node.is_some_and(|node| node.declares(name)) {
                         members.insert(element.clone());
                     }
                     node.and_then(|node| node.field(name))
                 }
-                _ => node.and_then(|node| node.items()),
+                None => node.and_then(|node| node.items()),
             };
             children.insert(element.clone(), child.with_named_fields(below));
         }
@@ -255,6 +288,11 @@ impl FieldSet {
             child.collect_paths(&format!("{prefix}{element}"), paths);
         }
     }
+}
+
+/// Whether an element with this below it in `fieldsV1` is a member, and does not only lead to members.
+fn is_member(below: &Map<String, Value>) -> bool {
+    below.is_empty() || below.contains_key(".")
 }
 
 #[cfg(test)]
@@ -285,7 +323,7 @@ mod tests {
         prop::collection::vec(prop::collection::vec("[a-c]", 1..4), 0..8).prop_map(|paths| {
             let mut set = FieldSet::default();
             for path in paths {
-                let mut elements = path.into_iter().map(PathElement::Field).rev();
+                let mut elements = path.iter().map(|name| PathElement::field(name)).rev();
                 let mut tail = FieldSet::default();
                 tail.insert(elements.next().expect("a path has an element"));
                 for element in elements {
@@ -302,9 +340,13 @@ mod tests {
     proptest! {
         #[test]
         fn field_sets_obey_the_laws_of_sets(left in sets(), right in sets()) {
-            prop_assert_eq!(left.difference(&right).union(&left.intersection(&right)), left.clone());
-            prop_assert_eq!(left.intersection(&right), right.intersection(&left));
-            prop_assert!(left.difference(&left).is_empty());
+            let both = left.intersection(&right);
+            prop_assert_eq!(left.clone().difference(&right).union(&both), left.clone());
+            prop_assert_eq!(&both, &right.intersection(&left));
+            prop_assert!(left.clone().difference(&left).is_empty());
+            prop_assert_eq!(left.meets(&right.to_value()), !both.is_empty());
+            prop_assert!(both.is_within(&left.to_value()));
+            prop_assert_eq!(left.is_within(&right.to_value()), left.clone().difference(&right).is_empty());
             prop_assert_eq!(FieldSet::parse(&left.to_value()), Some(left));
         }
     }

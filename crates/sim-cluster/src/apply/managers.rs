@@ -143,26 +143,41 @@ pub(super) fn write(object: &mut Value, managers: Vec<Manager>) {
 }
 
 fn sort(managers: &mut [Manager]) {
-    managers.sort_by(|left, right| {
-        let key = |manager: &Manager| {
-            let Manager {
-                name,
-                operation,
-                api_version,
-                time,
-                subresource,
-                ..
-            } = manager;
-            (
-                *operation,
-                time.clone().unwrap_or_default(),
-                name.clone(),
-                api_version.clone(),
-                subresource.clone(),
-            )
-        };
-        key(left).cmp(&key(right))
-    });
+    fn key(manager: &Manager) -> (Operation, &str, &str, &str, &str) {
+        let time = manager.time.as_deref().unwrap_or_default();
+        let Manager {
+            name,
+            operation,
+            api_version,
+            subresource,
+            ..
+        } = manager;
+        (*operation, time, name, api_version, subresource)
+    }
+    managers.sort_by(|left, right| key(left).cmp(&key(right)));
+}
+
+/// The entries of an object, as they are stored; null if there are none.
+pub(super) fn managed_fields(object: &Value) -> &Value {
+    &object["metadata"]["managedFields"]
+}
+
+/// Whether an entry is that of the updates of this writer.
+pub(super) fn is_entry_of(entry: &Value, writer: &Writer<'_>) -> bool {
+    let text = |field: &str| entry[field].as_str().unwrap_or_default();
+    text("manager") == writer.manager
+        && text("operation") == "Update"
+        && text("subresource") == writer.subresource
+        && text("apiVersion") == writer.api_version
+}
+
+/// Sorts stored entries as [`write`] does.
+pub(super) fn sort_entries(entries: &mut [Value]) {
+    fn key(entry: &Value) -> [&str; 5] {
+        let fields = ["operation", "time", "manager", "apiVersion", "subresource"];
+        fields.map(|field| entry[field].as_str().unwrap_or_default())
+    }
+    entries.sort_by(|left, right| key(left).cmp(&key(right)));
 }
 
 /// Merges the oldest updating managers if there are too many.
@@ -190,7 +205,7 @@ pub(super) fn cap(mut managers: Vec<Manager>) -> Vec<Manager> {
         };
         match kept.iter_mut().find(|one| one.is_same(&bucket)) {
             Some(ancient) => {
-                ancient.fields = ancient.fields.union(&bucket.fields);
+                ancient.fields.extend(bucket.fields);
                 ancient.time = ancient.time.take().max(bucket.time);
             }
             None => kept.push(bucket),

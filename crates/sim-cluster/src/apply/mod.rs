@@ -12,6 +12,7 @@ mod compare;
 mod error;
 mod field_set;
 mod managers;
+mod renewal;
 mod typed;
 mod writer;
 
@@ -151,10 +152,8 @@ impl Request<'_> {
             refuse_conflicts(&managers, &changed)?;
         }
         for manager in &mut managers {
-            manager.fields = manager
-                .fields
-                .difference(&changed)
-                .difference(&comparison.removed);
+            manager.fields.remove(&changed);
+            manager.fields.remove(&comparison.removed);
         }
         if self.live.is_some() && new == live {
             // Nothing changes, and so does not the time.
@@ -190,7 +189,10 @@ impl Request<'_> {
             .fold(own.clone(), |all, manager| all.union(&manager.fields));
         // Owned fields below a removed one restore their parents.
         let first = gone(&last);
-        let second = gone(&has.difference(&named(&field_set(&first, node)).union(&named(&owned))));
+        let second = gone(
+            &has.clone()
+                .difference(&named(&field_set(&first, node)).union(&named(&owned))),
+        );
         // Fields that were removed along with them, but never applied by this manager, stay.
         let mut pruned = gone(
             &has.difference(&named(&field_set(&second, node)))
@@ -289,13 +291,14 @@ pub(crate) fn track_update(
         Some(old) => compare(old, new, Some(info.root())),
         None => compare(&info.empty_object(), new, Some(info.root())),
     };
+    if old.is_some_and(|old| renewal::renew(old, new, writer, &comparison)) {
+        return;
+    }
     let changed = comparison.changed();
     let mut managers = stated_managers(old, new, writer);
     for manager in &mut managers {
-        manager.fields = manager
-            .fields
-            .difference(&changed)
-            .difference(&comparison.removed);
+        manager.fields.remove(&changed);
+        manager.fields.remove(&comparison.removed);
     }
     let taken = changed.difference(&UNOWNED);
     if !taken.is_empty() {
@@ -303,7 +306,7 @@ pub(crate) fn track_update(
         own.fields = taken;
         match managers.iter_mut().find(|one| one.is_same(&own)) {
             Some(known) => {
-                known.fields = known.fields.union(&own.fields);
+                known.fields.extend(own.fields);
                 known.time = own.time;
             }
             None => managers.push(own),

@@ -57,7 +57,7 @@ pub(super) fn item_element(
     items: Option<Node<'_>>,
 ) -> PathElement {
     let ListKind::Map(keys) = kind else {
-        return PathElement::Value(item.clone());
+        return PathElement::value(item);
     };
     let mut found = Map::new();
     for key in keys {
@@ -70,7 +70,7 @@ pub(super) fn item_element(
             found.insert((*key).to_owned(), value);
         }
     }
-    PathElement::Key(Value::Object(found))
+    PathElement::keys(found)
 }
 
 /// The fields of an object.
@@ -79,7 +79,7 @@ pub(super) fn field_set(value: &Value, node: Option<Node<'_>>) -> FieldSet {
     match shape(value, node) {
         Shape::Fields(fields) => {
             for (name, child) in fields {
-                let element = PathElement::Field(name.clone());
+                let element = PathElement::field(name);
                 let child_node = node.and_then(|node| node.field(name));
                 let declared = node.is_some_and(|node| node.declares(name));
                 let empty = child.is_null() || child.as_object().is_some_and(Map::is_empty);
@@ -211,7 +211,7 @@ pub(super) fn without(value: &Value, gone: &FieldSet, node: Option<Node<'_>>) ->
         Shape::Fields(fields) => {
             let mut kept = Map::new();
             for (name, child) in fields {
-                let element = PathElement::Field(name.clone());
+                let element = PathElement::field(name);
                 if gone.has(&element) {
                     continue;
                 }
