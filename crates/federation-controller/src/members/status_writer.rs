@@ -33,6 +33,7 @@ impl MemberClusterStatusWriter {
     /// Keeps the object current until `cancel`, or until the member is forgotten.
     pub(super) async fn run(self, cancel: CancellationToken) {
         let mut written: Option<MemberCluster> = None;
+        let no_status = MemberClusterStatus::default();
         let mut deletions = 0;
         let started = Instant::now();
         let mut last_progress: Option<Instant> = None;
@@ -67,23 +68,26 @@ impl MemberClusterStatusWriter {
             if member.object.uid != before.metadata.uid {
                 continue;
             }
-            let status_before = before.status.clone().unwrap_or_default();
+            let status_before = before.status.as_ref().unwrap_or(&no_status);
             // After a restart the previous status is a better guess than none.
             let has_conditions = !status_before.conditions.is_empty();
             if has_conditions
-                && is_joining(&member)
                 && started.elapsed() < self.context.config.joining_timeout
+                && is_joining(&member)
             {
                 continue;
             }
             if member.spec.drain && member.spec.namespaces.is_some() {
                 member.occupied = self.context.trigger.namespaces_in(&self.name);
             }
-            let wanted = status(&status_before, &member, self.context.clock.now());
-            let is_urgent = is_urgent(&status_before, &wanted);
+            let wanted = status(status_before, &member, self.context.clock.now());
+            if wanted == *status_before {
+                continue;
+            }
+            let is_urgent = is_urgent(status_before, &wanted);
             let is_progress_due =
                 last_progress.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
-            if wanted != status_before && (is_progress_due || is_urgent) {
+            if is_progress_due || is_urgent {
                 // If the write failed, the object may have changed or be gone: it is read, or created, again.
                 written = self.write(before, wanted).await;
                 if !is_urgent {
