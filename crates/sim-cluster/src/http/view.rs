@@ -1,5 +1,7 @@
 //! Objects and lists in the representation that a client requests.
 
+use std::borrow::Cow;
+
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -52,40 +54,45 @@ impl View {
     }
 
     /// One object.
-    pub(crate) fn object(&self, object: &Object, clock: &Clock) -> Value {
+    pub(crate) fn object<'a>(&self, object: &'a Object, clock: &Clock) -> Cow<'a, Value> {
         match self.shape {
-            Shape::Plain | Shape::Discovery => Value::clone(object),
-            Shape::Metadata => metadata_only(object),
+            Shape::Plain | Shape::Discovery => Cow::Borrowed(object),
+            Shape::Metadata => Cow::Owned(metadata_only(object)),
             Shape::Table => {
                 let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                 let objects = std::slice::from_ref(object);
-                tables::table(
+                Cow::Owned(tables::table(
                     &self.kind,
                     objects,
                     &meta,
                     self.row_object,
                     true,
                     clock.now(),
-                )
+                ))
             }
         }
     }
 
     /// One object of a watch; only the first row has the column definitions.
-    pub(crate) fn event_object(&self, object: &Object, clock: &Clock, first: bool) -> Value {
+    pub(crate) fn event_object<'a>(
+        &self,
+        object: &'a Object,
+        clock: &Clock,
+        first: bool,
+    ) -> Cow<'a, Value> {
         if self.shape != Shape::Table {
             return self.object(object, clock);
         }
         let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
         let objects = std::slice::from_ref(object);
-        tables::table(
+        Cow::Owned(tables::table(
             &self.kind,
             objects,
             &meta,
             self.row_object,
             first,
             clock.now(),
-        )
+        ))
     }
 }
 
