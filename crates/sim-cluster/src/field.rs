@@ -205,8 +205,8 @@ pub(crate) fn join(prefix: &str, path: &str) -> String {
     match (prefix, path) {
         ("", path) => path.to_owned(),
         (prefix, "") => prefix.to_owned(),
-        (prefix, path) if path.starts_with('[') => format!("{prefix}{path}"),
-        (prefix, path) => format!("{prefix}.{path}"),
+        (prefix, path) if path.starts_with('[') => [prefix, path].concat(),
+        (prefix, path) => [prefix, ".", path].concat(),
     }
 }
 

@@ -25,8 +25,15 @@ pub(crate) const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 /// The value at a path, unless it is null. Unlike [`Value::pointer`] this allocates nothing and knows no escapes: field
 /// names with a slash (annotations, labels) have to be looked up in their map.
 pub(crate) fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    let mut fields = path.split('/').skip(1);
-    let found = fields.try_fold(object, |value, field| value.get(field))?;
+    let mut found = object;
+    let mut rest = path.strip_prefix('/');
+    while let Some(fields) = rest {
+        // Paths are too short for the search of `split`.
+        let end = fields.bytes().position(|byte| byte == b'/');
+        let (field, after) = fields.split_at(end.unwrap_or(fields.len()));
+        found = found.as_object()?.get(field)?;
+        rest = after.strip_prefix('/');
+    }
     (!found.is_null()).then_some(found)
 }
 

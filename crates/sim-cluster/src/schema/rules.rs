@@ -362,6 +362,9 @@ fn escape(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }
+    if !name.contains(['_', '.', '-', '/']) {
+        return name.to_owned();
+    }
     name.replace("__", "__underscores__")
         .replace('.', "__dot__")
         .replace('-', "__dash__")
