@@ -78,16 +78,20 @@ impl Index {
     }
 
     fn remove(&mut self, uid: &str) {
-        let Some(Entry { object, .. }) = self.entries.remove(uid) else {
+        let Some(Entry { kind, object }) = self.entries.remove(uid) else {
             return;
         };
         for owner in list(&object, "/metadata/ownerReferences") {
             drop_from(&mut self.dependents, text(owner, "/uid"), uid);
         }
-        drop_from(&mut self.pods_by_node, Pod(&object).node(), uid);
-        drop_from(&mut self.orphans, namespace(&object), uid);
-        drop_from(&mut self.sets, namespace(&object), uid);
-        drop_from(&mut self.deployments, namespace(&object), uid);
+        if kind == *kinds::PODS {
+            drop_from(&mut self.pods_by_node, Pod(&object).node(), uid);
+            drop_from(&mut self.orphans, namespace(&object), uid);
+        } else if kind == *kinds::REPLICA_SETS {
+            drop_from(&mut self.sets, namespace(&object), uid);
+        } else if kind == *kinds::DEPLOYMENTS {
+            drop_from(&mut self.deployments, namespace(&object), uid);
+        }
     }
 
     /// The object with this uid, if the index holds it.
