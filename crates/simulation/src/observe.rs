@@ -1,11 +1,11 @@
 //! The state of the clusters, as their API servers report it, and the layout that the scheduler gives them.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use federated_scheduler::{Cluster, Preference, Request, plan};
 use fedrs_api::{ClusterPreference, ValidFrs};
 use serde_json::Value;
-use sim_cluster::kinds::REPLICA_SETS;
+use sim_cluster::{Object, kinds::REPLICA_SETS};
 
 use crate::{SimFederation, sim_federation::FRS_PATH};
 
@@ -45,7 +45,8 @@ impl SimFederation {
         Some(Value::clone(&set))
     }
 
-    fn stored_set(&self, member: &str, name: &str) -> Option<Arc<Value>> {
+    /// The same object without a copy.
+    pub(crate) fn stored_set(&self, member: &str, name: &str) -> Option<Object> {
         let api = self.member(member).api();
         api.get(&REPLICA_SETS, "default", name).ok()
     }

@@ -13,6 +13,7 @@ pub(super) use local_set::{pods_of, wrong_object};
 use std::collections::BTreeMap;
 
 use fedrs_api::{FederatedReplicaSet, MemberReason, ValidFrs, labels};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -259,7 +260,7 @@ impl Goal {
     fn pending_of_rejected(&self, runner: &Runner, frs: &ValidFrs) -> Option<String> {
         let name = &frs.key.name;
         let has_set = |member: &&String| {
-            let set = runner.federation.local_set(member, name);
+            let set = runner.federation.stored_set(member, name);
             set.is_some_and(|set| {
                 set["metadata"].get("deletionTimestamp").is_none() && is_labeled(&set)
             })
@@ -290,8 +291,8 @@ impl Goal {
         if object["metadata"].get("deletionTimestamp").is_some() {
             return Some(format!("{name} is still being deleted"));
         }
-        let typed = serde_json::from_value(Value::clone(&object));
-        let typed: FederatedReplicaSet = typed.expect("the API server validates it");
+        let typed = FederatedReplicaSet::deserialize(&*object);
+        let typed = typed.expect("the API server validates it");
         let frs = ValidFrs::check(&typed).ok()?;
         if is_rejected(&object) {
             return self.pending_of_rejected(runner, &frs);
@@ -304,7 +305,7 @@ impl Goal {
         let mut sets = runner.federation.sets(name);
         // A ReplicaSet that was released with an earlier object of this name, and gets no replicas now, is not ours.
         for (member, set) in &mut sets {
-            let object = runner.federation.local_set(member, name);
+            let object = runner.federation.stored_set(member, name);
             if !object.is_some_and(|object| is_labeled(&object)) {
                 *set = LocalSetState::default();
             }
