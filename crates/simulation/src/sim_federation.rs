@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -454,10 +454,14 @@ fn start_logging() {
 
 /// Installs the CRDs of fedrs on a host.
 pub async fn install_crds(host: &Client) {
+    /// Generated once: each run of a batch installs them.
+    static CRDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+        let crds = fedrs_api::crd::all().into_iter();
+        crds.map(|crd| serde_json::to_value(crd).unwrap()).collect()
+    });
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    for crd in fedrs_api::crd::all() {
-        let crd = serde_json::to_value(crd).unwrap();
-        request(host, "POST", path, &crd).await.unwrap();
+    for crd in CRDS.iter() {
+        request(host, "POST", path, crd).await.unwrap();
     }
 }
 
