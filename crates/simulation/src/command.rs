@@ -21,6 +21,9 @@ use crate::{
     shrink::shrink,
 };
 
+/// Prints text, without the end of its last line.
+pub type Print<'a> = &'a (dyn Fn(&str) + Sync);
+
 /// How often the progress is printed.
 const PROGRESS: Duration = Duration::from_secs(10);
 
@@ -91,11 +94,11 @@ impl SimulateArgs {
         self.config.as_deref()
     }
 
-    /// Runs the simulation for controllers with this configuration; prints to standard output.
+    /// Runs the simulation for controllers with this configuration; calls `print` with what is to be read, line by line.
     ///
     /// # Errors
     /// If a file cannot be read or written, or a bug not be switched on.
-    pub fn run(&self, config: &Config) -> std::io::Result<ExitCode> {
+    pub fn run(&self, config: &Config, print: Print<'_>) -> std::io::Result<ExitCode> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.unwrap_or(jobs);
         if (self.planted_bugs || self.planted_bug.is_some()) && !plant(self.planted_bug) {
@@ -103,7 +106,7 @@ impl SimulateArgs {
         }
         if self.planted_bugs {
             let seeds = self.seeds.unwrap_or(planted::SEEDS);
-            return Ok(planted::find_all(config, seeds, jobs));
+            return Ok(planted::find_all(config, seeds, jobs, print));
         }
         let plans = self.plan.as_deref().map(read_plans).transpose()?;
         let first = self.seed.unwrap_or(1);
@@ -120,42 +123,43 @@ impl SimulateArgs {
         };
         if self.trace {
             for number in 0..count {
-                print!("{}", run(&plan(number)).trace);
+                print(run(&plan(number)).trace.to_string().trim_end());
             }
         }
         let started = Instant::now();
-        let printed = Mutex::new(Instant::now());
+        let printed = Mutex::new((Instant::now(), 0));
         let progress = |batch: &Batch| {
-            let mut printed = printed.lock();
-            if printed.elapsed() >= PROGRESS {
-                *printed = Instant::now();
-                println!("{}", summary(batch, count, started));
+            let (at, failures) = &mut *printed.lock();
+            for failure in &batch.failures[*failures..] {
+                print(&headline(failure));
+            }
+            *failures = batch.failures.len();
+            if at.elapsed() >= PROGRESS {
+                *at = Instant::now();
+                print(&summary(batch, count, started));
             }
         };
         let batch = run_batch(count, jobs, self.keep_going, plan, progress);
-        println!("{}", summary(&batch, count, started));
+        print(&summary(&batch, count, started));
         for (what, times) in &batch.counts {
-            println!("{times:>10} {what}");
+            print(&format!("{times:>10} {what}"));
         }
         let mut code = 0;
         for failure in &batch.failures {
-            code = code.max(self.report(failure)?);
+            code = code.max(self.report(failure, print)?);
         }
         Ok(ExitCode::from(code))
     }
 
     /// Prints a failure. Returns the exit code.
-    fn report(&self, failure: &Failure) -> std::io::Result<u8> {
+    fn report(&self, failure: &Failure, print: Print<'_>) -> std::io::Result<u8> {
         let Failure { plan, outcome, .. } = failure;
-        println!();
+        print("");
+        print(&headline(failure));
         let Some(violation) = &outcome.violation else {
-            let (one, other) = failure.difference.clone().unwrap_or_default();
-            println!("Seed {}: two runs differ:\n  {one}\n  {other}", plan.seed);
             return Ok(FailureKind::Determinism.exit_code());
         };
-        let invariant = violation.invariant;
-        println!("Seed {}: {invariant}: {}", plan.seed, violation.text);
-        let code = FailureKind::from(invariant).exit_code();
+        let code = FailureKind::from(violation.invariant).exit_code();
         if self.keep_going && self.out.is_none() {
             return Ok(code);
         }
@@ -163,20 +167,31 @@ impl SimulateArgs {
             (plan.clone(), outcome.clone())
         } else {
             let (short, outcome, runs) = shrink(plan, outcome.clone());
-            println!(
-                "Shortened from {} steps to {} in {runs} runs:",
-                plan.steps.len(),
-                short.steps.len()
-            );
+            let (all, steps) = (plan.steps.len(), short.steps.len());
+            print(&format!(
+                "Shortened from {all} steps to {steps} in {runs} runs:"
+            ));
             (short, outcome)
         };
-        print!("{}{}", describe_plan(&short), timeline(&outcome));
+        let text = describe_plan(&short) + &timeline(&outcome);
+        print(text.trim_end());
         if let Some(file) = &self.out {
             fs::write(file, short.to_json())?;
-            println!("Run it again: fedrs simulate --plan {}", file.display());
+            let file = file.display();
+            print(&format!("Run it again: fedrs simulate --plan {file}"));
         }
         Ok(code)
     }
+}
+
+/// The seed of a failure, and what happened.
+fn headline(failure: &Failure) -> String {
+    let seed = failure.plan.seed;
+    if let Some(violation) = &failure.outcome.violation {
+        return format!("Seed {seed}: {}: {}", violation.invariant, violation.text);
+    }
+    let (one, other) = failure.difference.clone().unwrap_or_default();
+    format!("Seed {seed}: two runs differ:\n  {one}\n  {other}")
 }
 
 /// The plans in a file, or in the files of a directory in the order of their names.

@@ -38,7 +38,7 @@ mod trace;
 pub use batch::{Batch, Failure, run_batch};
 pub use changes::{ChangeWaiter, next_changes};
 pub use checks::{Invariant, Violation};
-pub use command::SimulateArgs;
+pub use command::{Print, SimulateArgs};
 pub use connect::{AdministratorClients, kubeconfig, member_file};
 pub use crash::{CrashPoint, DelayedRequest, Lifetime, WriteObserver};
 pub use invariants::InvariantChecker;

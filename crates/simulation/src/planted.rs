@@ -8,6 +8,7 @@ use planted_bugs::{PlantedBug, plant};
 use crate::{
     batch::run_batch,
     checks::{Invariant, Violation},
+    command::Print,
     plan::{Plan, generate},
     run::{Outcome, run},
     shrink::shrink,
@@ -58,39 +59,44 @@ pub(crate) fn parse(name: &str) -> Result<PlantedBug, String> {
 }
 
 /// Looks for each bug: by its known seed, then by the first `seeds`. Prints how each is found; fails if one is not.
-pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize) -> ExitCode {
+pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize, print: Print<'_>) -> ExitCode {
     let mut missed = 0;
     for planted in &BUGS {
         let bug = planted.bug;
-        let known = planted.find(generate(planted.seed, config));
+        let known = planted.find(generate(planted.seed, config), print);
         let found = known.or_else(|| {
-            println!("{bug:?}: not found by seed {}", planted.seed);
-            planted.search(config, seeds, jobs)
+            let seed = planted.seed;
+            print(&format!("{bug:?}: not found by seed {seed}"));
+            planted.search(config, seeds, jobs, print)
         });
-        if let Some((plan, outcome)) = found {
-            print(bug, &plan, outcome);
-        } else {
-            missed += 1;
-            println!("{bug:?}: not found by {seeds} seeds");
-        }
+        let text = found.and_then(|(plan, outcome)| describe(&plan, outcome));
+        missed += u32::from(text.is_none());
+        let text = text.unwrap_or_else(|| format!("not found by {seeds} seeds"));
+        print(&format!("{bug:?}: {text}"));
     }
     plant(None);
     ExitCode::from(u8::from(missed > 0))
 }
 
-/// Prints how `bug` was found, with the size of the shortest plan that shows it.
-fn print(bug: PlantedBug, plan: &Plan, outcome: Outcome) {
+/// How a bug was found, with the size of the shortest plan that shows it.
+fn describe(plan: &Plan, outcome: Outcome) -> Option<String> {
     let (short, outcome, _) = shrink(plan, outcome);
-    let Some(Violation { invariant, text }) = &outcome.violation else {
-        return;
-    };
+    let Violation { invariant, text } = outcome.violation?;
     let (seed, steps, all) = (plan.seed, short.steps.len(), plan.steps.len());
-    println!("{bug:?}: seed {seed}, {invariant}, {steps} of {all} steps: {text}");
+    Some(format!(
+        "seed {seed}, {invariant}, {steps} of {all} steps: {text}"
+    ))
 }
 
 impl Planted {
     /// Looks for the bug in the plans of the first `seeds`, on `jobs` threads.
-    fn search(&self, config: &Config, seeds: u64, jobs: usize) -> Option<(Plan, Outcome)> {
+    fn search(
+        &self,
+        config: &Config,
+        seeds: u64,
+        jobs: usize,
+        print: Print<'_>,
+    ) -> Option<(Plan, Outcome)> {
         let seeds = usize::try_from(seeds).unwrap_or(usize::MAX);
         let mut first = 0;
         while first < seeds {
@@ -99,7 +105,7 @@ impl Planted {
             let batch = run_batch(seeds - first, jobs, false, plan, |_| {});
             let failed = batch.failures.into_iter();
             let mut found =
-                failed.filter_map(|failure| self.confirm(failure.plan, failure.outcome));
+                failed.filter_map(|failure| self.confirm(failure.plan, failure.outcome, print));
             if let Some(found) = found.next() {
                 return Some(found);
             }
@@ -109,20 +115,21 @@ impl Planted {
     }
 
     /// Runs `plan` with the bug.
-    fn find(&self, plan: Plan) -> Option<(Plan, Outcome)> {
+    fn find(&self, plan: Plan, print: Print<'_>) -> Option<(Plan, Outcome)> {
         plant(Some(self.bug));
         let outcome = run(&plan);
-        self.confirm(plan, outcome)
+        self.confirm(plan, outcome, print)
     }
 
     /// Whether `outcome` of `plan` shows the bug: what is violated without it as well, or by other invariants, does not.
-    fn confirm(&self, plan: Plan, outcome: Outcome) -> Option<(Plan, Outcome)> {
+    fn confirm(&self, plan: Plan, outcome: Outcome, print: Print<'_>) -> Option<(Plan, Outcome)> {
         let Violation { invariant, text } = outcome.violation.as_ref()?;
         plant(None);
         let is_found = self.violates.contains(invariant) && run(&plan).violation.is_none();
         plant(Some(self.bug));
         if !is_found {
-            println!("{:?}: seed {}: {invariant}: {text}", self.bug, plan.seed);
+            let (bug, seed) = (self.bug, plan.seed);
+            print(&format!("{bug:?}: seed {seed}: {invariant}: {text}"));
         }
         is_found.then_some((plan, outcome))
     }

@@ -198,7 +198,7 @@ pub(super) async fn unbalanced(runner: &mut Runner, set: &str, member: &str) -> 
 
 /// The set is gone within a minute, with its replicas or without.
 pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> Result<(), Failed> {
-    let (pods, layout) = (pods(runner, set), requested(runner, set));
+    let (pods, layout) = (pods(runner, set), runner.federation.layout(set));
     let policy = if deletes { "Delete" } else { "Orphan" };
     edit(
         runner,
@@ -233,7 +233,7 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
         return Ok(());
     }
     let changed = |runner: &Runner| {
-        let (now, left) = (self::pods(runner, set), requested(runner, set));
+        let (now, left) = (self::pods(runner, set), runner.federation.layout(set));
         let is_same = now == pods && left == layout;
         (!is_same).then(|| format!("{layout:?} with {pods:?} became {left:?} with {now:?}"))
     };
