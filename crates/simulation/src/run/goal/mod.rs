@@ -9,6 +9,7 @@ mod local_set;
 mod status;
 
 pub(super) use local_set::{pods_of, wrong_object};
+pub(super) use status::wrong_member;
 
 use std::collections::BTreeMap;
 
@@ -220,7 +221,7 @@ impl Goal {
             .iter()
             .filter_map(|set| self.pending_of(runner, &set.name));
         let members = self.members.iter().filter(|_| self.is_whole);
-        sets.chain(members.filter_map(|member| status::wrong_member(runner, member)))
+        sets.chain(members.filter_map(|member| wrong_member(runner, member)))
             .collect()
     }
 
@@ -249,11 +250,6 @@ impl Goal {
         let frs = ValidFrs::check(&typed.expect("the API server validates it")).ok()?;
         let (_, wanted) = runner.federation.planned_layout(&frs, &self.members);
         Some((wanted, frs.replicas.into()))
-    }
-
-    /// What the status of a MemberCluster says wrongly.
-    pub(super) fn wrong_member(&self, runner: &Runner, member: &str) -> Option<String> {
-        status::wrong_member(runner, member)
     }
 
     /// Of a set whose template all members reject: what the local sets that it has do not run.

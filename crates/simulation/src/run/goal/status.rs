@@ -165,7 +165,7 @@ impl PodCounts {
 }
 
 /// What the status of a MemberCluster says wrongly, if the member and the controller are healthy.
-pub(super) fn wrong_member(runner: &Runner, name: &str) -> Option<String> {
+pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String> {
     let host = runner.federation.cluster(HOST).api();
     let kind = host.kind_of("fedrs.dev/v1alpha1", "MemberCluster")?;
     let Ok(object) = host.get(&kind, "", name) else {

@@ -11,7 +11,7 @@ use crate::{
     join::MEMBERS_PATH,
     plan::{Closing, Fault},
     run::{
-        goal::{Goal, REACHED_WITHIN},
+        goal::{Goal, REACHED_WITHIN, is_labeled, wrong_member},
         processes::Processes,
         runner::Runner,
     },
@@ -51,13 +51,13 @@ pub(super) async fn closing(
             let mut sets = sets.iter();
             let set = sets.find(|set| {
                 let local = runner.federation.local_set(member, set);
-                let local = local.filter(crate::run::goal::is_labeled);
+                let local = local.filter(is_labeled);
                 local.is_some_and(|local| local["spec"]["replicas"] != 0)
             })?;
             Some(format!("{member} has replicas of {set}"))
         };
         reached(runner, REACHED_WITHIN, "the member is empty", kept).await?;
-        let shown = |runner: &Runner| goal.wrong_member(runner, member);
+        let shown = |runner: &Runner| wrong_member(runner, member);
         reached(
             runner,
             Duration::from_secs(30),
