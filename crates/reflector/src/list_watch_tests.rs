@@ -142,7 +142,6 @@ async fn f39_a_restored_server_that_looks_as_before_is_listed_some_time_after_th
             until(60),
             same(),
             until(50),
-            same(),
             page(7, "", &[thing("b", 4)]),
             Response::Watch(vec![], Then::Hang),
         ],

@@ -16,13 +16,11 @@ use crate::{
     batch::{Batch, Failure, run_batch},
     plan::{Plan, generate},
     planted,
+    print::Print,
     report::{FailureKind, describe_plan, timeline},
     run::run,
     shrink::shrink,
 };
-
-/// Prints text, without the end of its last line.
-pub type Print<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// How often the progress is printed.
 const PROGRESS: Duration = Duration::from_secs(10);

@@ -26,6 +26,7 @@ mod join;
 mod observe;
 mod plan;
 mod planted;
+mod print;
 mod ready_pods;
 mod report;
 mod request;
@@ -38,7 +39,7 @@ mod trace;
 pub use batch::{Batch, Failure, run_batch};
 pub use changes::{ChangeWaiter, next_changes};
 pub use checks::{Invariant, Violation};
-pub use command::{Print, SimulateArgs};
+pub use command::SimulateArgs;
 pub use connect::{AdministratorClients, kubeconfig, member_file};
 pub use crash::{CrashPoint, DelayedRequest, Lifetime, WriteObserver};
 pub use invariants::InvariantChecker;
@@ -47,6 +48,7 @@ pub use observe::{Layout, LocalSetState};
 pub use plan::{
     Action, Closing, Drift, Fault, MemberPlan, Plan, Selected, SetPlan, Step, Trial, generate,
 };
+pub use print::Print;
 pub use ready_pods::{ReadyPods, is_ready, name_of};
 pub use report::{FailureKind, describe_plan, timeline};
 pub use request::request;

@@ -8,8 +8,8 @@ use planted_bugs::{PlantedBug, plant};
 use crate::{
     batch::run_batch,
     checks::{Invariant, Violation},
-    command::Print,
     plan::{Plan, generate},
+    print::Print,
     run::{Outcome, run},
     shrink::shrink,
 };

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use cluster_informer::{Deletion, Health, ReplicaFailure, SyncState, WorkloadView};
 use federation_controller::check::{Check, InvalidFrs, Snapshot, StatusRefresh, check, reject};
-use fedrs_api::{ClusterStatus, FieldError, Rejection, RejectionKind, TemplateRejection};
+use fedrs_api::{
+    ClusterStatus, FieldError, Rejection, RejectionKind, TemplateRecord, TemplateRejection,
+};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
@@ -88,6 +90,8 @@ fn template_rejected(world: &mut World, clusters: &[usize]) {
             next_attempt_time: Time(at(130)),
             ..TemplateRejection::new(DESIRED, Time(at(70)), message)
         });
+        // They have the template of before.
+        internal.template = Some(TemplateRecord::new(DESIRED - 1, LIVE));
     }
 }
 

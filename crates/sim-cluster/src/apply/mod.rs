@@ -14,11 +14,10 @@ mod field_set;
 mod managers;
 mod renewal;
 mod typed;
+mod unowned;
 mod writer;
 
-use std::sync::LazyLock;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::schema::{Node, TypeInfo};
 use compare::compare;
@@ -26,6 +25,7 @@ pub(crate) use error::{ApplyError, Conflict};
 use field_set::FieldSet;
 use managers::{Manager, Operation};
 use typed::{field_set, merge, undeclared, without};
+use unowned::{UNOWNED, UNOWNED_METADATA};
 pub(crate) use writer::Writer;
 
 /// The annotation with the last configuration of client-side apply.
@@ -253,31 +253,6 @@ fn without_managers(object: &Value) -> Value {
     }
     object
 }
-
-/// The metadata that no manager owns.
-const UNOWNED_METADATA: &[&str] = &[
-    "name",
-    "namespace",
-    "creationTimestamp",
-    "selfLink",
-    "uid",
-    "clusterName",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-];
-
-/// The fields that no manager owns: identity and the server's own.
-static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
-    let metadata: Map<String, Value> = UNOWNED_METADATA
-        .iter()
-        .map(|name| format!("f:{name}"))
-        .chain([".".to_owned()])
-        .map(|name| (name, json!({})))
-        .collect();
-    FieldSet::parse(&json!({ "f:apiVersion": {}, "f:kind": {}, "f:metadata": metadata }))
-        .expect("the set is a constant")
-});
 
 /// Records the ownership in `new`: only the writer owns the fields that differ from `old`. Without `old` the object is
 /// created. A writer may set `managedFields` itself, and reset them with `[{}]`.

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::compare::Comparison;
 use super::managers::{is_entry_of, managed_fields, sort_entries};
-use super::{UNOWNED, Writer};
+use super::unowned::UNOWNED;
+use super::writer::Writer;
 
 /// Records the writer in `new` if its write, with these differences from `old`, leaves every field with its owners. Otherwise
 /// it changes nothing, and returns false.

@@ -50,13 +50,16 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
     };
     let end_ms = generator.draw_steps();
     let core = generator.draw_core();
+    let names = generator.members.iter().map(|member| member.name.clone());
+    let sets = generator.sets.iter().map(|set| set.name.clone());
+    let trial = Trial::of(seed, &names.collect::<Vec<_>>(), &sets.collect::<Vec<_>>());
     let mut steps = generator.steps;
     steps.sort_by_key(|step| step.at_ms);
     Plan {
         seed,
         config: config.clone(),
         candidates,
-        trial: Some(Trial::of(seed, &generator.members, &generator.sets)),
+        trial: Some(trial),
         members: generator.members,
         sets: generator.sets,
         steps,

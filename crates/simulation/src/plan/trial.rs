@@ -6,8 +6,6 @@ use std::fmt;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde::{Deserialize, Serialize};
 
-use super::{MemberPlan, SetPlan};
-
 /// The seeds of trials are a stream of their own: another trial changes no step of a plan.
 const STREAM: u64 = 0x7472_6961;
 
@@ -116,12 +114,12 @@ pub enum Closing {
 }
 
 impl Trial {
-    /// The trial of a seed.
-    pub(super) fn of(seed: u64, members: &[MemberPlan], sets: &[SetPlan]) -> Self {
+    /// The trial of a seed, in these members, of these sets.
+    pub(super) fn of(seed: u64, members: &[String], sets: &[String]) -> Self {
         let mut random = StdRng::seed_from_u64(seed ^ (STREAM << 32));
         let set = sets.choose(&mut random).expect("there are sets");
         let member = members.choose(&mut random).expect("there are members");
-        let (set, member) = (set.name.clone(), member.name.clone());
+        let (set, member) = (set.clone(), member.clone());
         match random.random_range(0..18) {
             0..3 => Self::Drift {
                 set,

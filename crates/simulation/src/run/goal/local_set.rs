@@ -11,7 +11,7 @@ use crate::{run::runner::Runner, sim_federation::NAMESPACE};
 pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -> Option<String> {
     let name = frs["metadata"]["name"].as_str()?;
     let set = runner.federation.local_set(member, name)?;
-    if !super::is_labeled(&set) {
+    if !is_labeled(&set) {
         return None;
     }
     if let Some(field) = wrong_field(&set, member, frs) {
@@ -23,6 +23,11 @@ pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -
     Some(format!(
         "{name}: pod {pod} in {member} lacks labels of fedrs"
     ))
+}
+
+/// Whether a local ReplicaSet belongs to a FederatedReplicaSet.
+pub(in crate::run) fn is_labeled(set: &Value) -> bool {
+    set["metadata"]["labels"].get(labels::REPLICA_SET).is_some()
 }
 
 /// The first field that differs from what the user wrote.

@@ -8,12 +8,12 @@ mod layout;
 mod local_set;
 mod status;
 
-pub(super) use local_set::{pods_of, wrong_object};
+pub(super) use local_set::{is_labeled, pods_of, wrong_object};
 pub(super) use status::wrong_member;
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{FederatedReplicaSet, MemberReason, ValidFrs, labels};
+use fedrs_api::{FederatedReplicaSet, MemberReason, ValidFrs};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
@@ -337,11 +337,6 @@ impl Goal {
             });
         wrong.map(|wrong| format!("{name}: {wrong}"))
     }
-}
-
-/// Whether a local ReplicaSet belongs to a FederatedReplicaSet.
-pub(super) fn is_labeled(set: &Value) -> bool {
-    set["metadata"]["labels"].get(labels::REPLICA_SET).is_some()
 }
 
 /// Whether members have what is planned, and more that runs and that no member can take: it stays (F20).

@@ -10,7 +10,7 @@ use fedrs_api::{
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
 
-use super::local_set::pods_of;
+use super::local_set::{is_labeled, pods_of};
 use crate::{observe::LocalSetState, run::runner::Runner, sim_federation::HOST};
 
 /// The conditions that are absent from a set that has what it asks for.
@@ -149,7 +149,7 @@ impl PodCounts {
             let Some(set) = runner.federation.local_set(member, name) else {
                 continue;
             };
-            if !super::is_labeled(&set) {
+            if !is_labeled(&set) {
                 continue;
             }
             let hash =
@@ -184,7 +184,7 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
         .list(&kinds::NODES, None);
     let occupied = |set: &&crate::plan::SetPlan| {
         let set = runner.federation.local_set(name, &set.name);
-        set.is_some_and(|set| super::is_labeled(&set) && set["spec"]["replicas"] != 0)
+        set.is_some_and(|set| is_labeled(&set) && set["spec"]["replicas"] != 0)
     };
     let occupied = runner.sets.iter().filter(occupied).count();
     let is_true = |type_| condition(type_).is_some_and(|condition| condition["status"] == "True");

@@ -5,7 +5,7 @@ use serde_json::json;
 use sim_cluster::{RequestMatcher, Status};
 use tokio::time::{Duration, Instant};
 
-use super::{Failed, reached, replicas, requested, stays};
+use super::wait::{Failed, reached, replicas, requested, scale, stays};
 use crate::{
     checks::OutageKind,
     join::MEMBERS_PATH,
@@ -88,7 +88,7 @@ async fn no_growth(runner: &mut Runner, member: &str) -> Result<(), Failed> {
     let before = counts(runner);
     for set in &names {
         let more = replicas(runner, set) + 2;
-        super::scale(runner, set, more).await;
+        scale(runner, set, more).await;
     }
     let changed = |runner: &Runner| {
         let now = counts(runner);

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use sim_cluster::kinds;
 use tokio::time::{Duration, Instant};
 
-use super::{Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays};
+use super::wait::{
+    Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
+};
 use crate::{
     plan::Drift,
     run::{
