@@ -128,10 +128,13 @@ impl SimulateArgs {
         let printed = Mutex::new((Instant::now(), 0));
         let progress = |batch: &Batch| {
             let (at, failures) = &mut *printed.lock();
-            for failure in &batch.failures[*failures..] {
-                print(&headline(failure));
+            // A single one is described at the end.
+            if self.keep_going {
+                for failure in &batch.failures[*failures..] {
+                    print(&headline(failure));
+                }
+                *failures = batch.failures.len();
             }
-            *failures = batch.failures.len();
             if at.elapsed() >= PROGRESS {
                 *at = Instant::now();
                 print(&summary(batch, count, started));

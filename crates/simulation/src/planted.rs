@@ -37,17 +37,18 @@ const BUGS: [Planted; PlantedBug::ALL.len()] = {
     use Invariant as I;
     use PlantedBug as B;
     const DIP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown];
+    const GIVEN_UP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown, I::Settled];
     [
         of(B::UnknownMembersBySpec, 27, DIP),
-        of(B::ReturnedPodsBelieved, 20, DIP),
+        of(B::ReturnedPodsBelieved, 6, GIVEN_UP),
         of(B::CapacityFromLeavingPods, 10, &[I::KnownCapacity]),
         of(B::TemplateBlocksScaling, 263, &[I::Reached]),
         of(B::OwnerIgnoredByDeletion, 9, &[I::OnlyOurs, I::NoDeletion]),
-        of(B::LostScaleDownForgotten, 43, DIP),
+        of(B::LostScaleDownForgotten, 758, DIP),
         of(B::RequestedIsAvailable, 6, DIP),
         of(B::SurgeOfEachCluster, 40, &[I::NoSurplus]),
-        of(B::DeletionLostInRelist, 48, &[I::Reached, I::Settled]),
-        of(B::StatusNotCompared, 328, &[I::Settled]),
+        of(B::DeletionLostInRelist, 73, &[I::Reached, I::Settled]),
+        of(B::StatusNotCompared, 51, &[I::Settled]),
     ]
 };
 
