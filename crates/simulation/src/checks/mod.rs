@@ -9,6 +9,7 @@
 
 mod bounds;
 mod capacity;
+mod drained;
 mod left_behind;
 mod observed;
 mod ours;
@@ -36,9 +37,12 @@ pub(crate) fn of_host(
     let foreign = ours::on_host(change).map(Violation::of(Invariant::OnlyOurs));
     let capacity = capacity::on_host(observed, change);
     let capacity = capacity.map(Violation::of(Invariant::KnownCapacity));
+    let drained = drained::on_host(observed, change);
+    let drained = drained.map(Violation::of(Invariant::TrueStatus));
     let left = left_behind::of_release(observed, members, change);
     let left = left.map(Violation::of(Invariant::NothingLeft));
-    foreign.into_iter().chain(capacity).chain(left).collect()
+    let all = [foreign, capacity, drained, left];
+    all.into_iter().flatten().collect()
 }
 
 /// Checks a change of a member that the controller sent long before, when more may have been allowed.

@@ -480,6 +480,11 @@ impl Observed {
         self.members.iter().filter_map(part)
     }
 
+    /// The names of the sets.
+    pub(super) fn sets(&self) -> impl Iterator<Item = &str> {
+        self.sets.keys().map(String::as_str)
+    }
+
     /// Whether there is such a set.
     pub(crate) fn has_set(&self, set: &str) -> bool {
         self.sets.contains_key(set)

@@ -17,6 +17,8 @@ pub enum Invariant {
     NoDeletion,
     /// No cluster is found to be full below what it runs (F34).
     KnownCapacity,
+    /// No member with replicas is said to be drained.
+    TrueStatus,
     /// Nothing is changed of a set that is paused or invalid, and no member that takes no replicas gets more (F4).
     Switches,
     /// A set that is gone has left nothing behind (F5).
@@ -44,6 +46,7 @@ impl fmt::Display for Invariant {
             Self::OnlyOurs => "only ours",
             Self::NoDeletion => "no deletion",
             Self::KnownCapacity => "known capacity",
+            Self::TrueStatus => "true status",
             Self::Switches => "switches",
             Self::NothingLeft => "nothing left",
             Self::BoundedRate => "bounded rate",
