@@ -7,7 +7,8 @@ use serde_json::json;
 use sim_cluster::{Change, Object, kinds};
 
 use super::{
-    observed::{FrsState, Observed, desired},
+    local_set::desired,
+    observed::{FrsState, Observed},
     scale_down::ScaleDown,
     switches, take_back,
     violation::{Invariant, Violation},

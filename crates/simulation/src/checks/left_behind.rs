@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fedrs_api::labels;
 use sim_cluster::{Api, Change, Object, kinds};
 
-use super::observed::{Observed, has_controller};
+use super::{local_set::has_controller, observed::Observed};
 use crate::sim_federation::NAMESPACE;
 
 /// Checks a change of the host by which the controller may let a deleted set go.

@@ -11,6 +11,7 @@ mod bounds;
 mod capacity;
 mod drained;
 mod left_behind;
+mod local_set;
 mod observed;
 mod ours;
 mod scale_down;
@@ -24,7 +25,8 @@ use std::collections::BTreeMap;
 use sim_cluster::{Api, Change};
 
 pub(crate) use bounds::of_replicas;
-pub(crate) use observed::{Observed, is_written_by_fedrs};
+pub(crate) use local_set::is_written_by_fedrs;
+pub(crate) use observed::Observed;
 pub use violation::{Invariant, Violation};
 pub(crate) use visibility::{OutageKind, RESTORED};
 

@@ -6,12 +6,15 @@ use std::{
 };
 
 use federation_controller::config::Config;
-use fedrs_api::{ClusterState, DeletionPolicy, FederatedReplicaSet, ValidFrs, names};
+use fedrs_api::{ClusterState, DeletionPolicy, FederatedReplicaSet, ValidFrs};
 use serde_json::Value;
 use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
-use super::visibility::{OutageKind, Visibility, max_age};
+use super::{
+    local_set::LocalSet,
+    visibility::{OutageKind, Visibility, max_age},
+};
 use crate::{crash::DelayedRequest, history::History, sim_federation::NAMESPACE};
 
 /// Nobody notices that a node has stopped before it was silent for this time.
@@ -77,92 +80,9 @@ struct ObservedPod {
     is_ready: bool,
 }
 
-/// A local set over time.
-pub(crate) struct LocalSet {
-    /// The uid of the ReplicaSet, while there is one.
-    uid: String,
-    /// `spec.replicas`.
-    pub(crate) desired: History<u64>,
-    /// What the controller wrote there last: others may have changed it since.
-    pub(crate) requested: History<u64>,
-    /// What the status of the FederatedReplicaSet records of that.
-    recorded: u64,
-    /// When others last changed the replicas.
-    edited: Option<Instant>,
-    /// Whether it belongs to a controller of the member.
-    pub(crate) is_taken: History<bool>,
-    /// What the status of the FederatedReplicaSet says is desired.
-    pub(crate) planned: History<u64>,
-    /// When a status of the FederatedReplicaSet last said that the state of the member is not known.
-    pub(crate) called_unknown: Option<Instant>,
-    /// Pods that are ready, and run.
-    pub(crate) ready: History<u64>,
-    /// `status.availableReplicas`.
-    pub(crate) counted: History<u64>,
-    /// Pods on nodes that work.
-    pub(crate) placed: History<u64>,
-    /// Changes that have been sent and take effect later, and whether the controller has to expect each.
-    in_flight: Vec<(DelayedRequest, bool)>,
-}
-
-impl LocalSet {
-    /// Records the current state of the ReplicaSet.
-    fn put(&mut self, set: Option<&Object>) {
-        let now = desired(set);
-        self.uid = set.map(uid_of).unwrap_or_default();
-        let is_scaled = now != *self.desired.now();
-        self.desired.put(now);
-        if is_scaled && set.is_none_or(|set| is_written_by_fedrs(set)) {
-            self.requested.put(now);
-        } else if is_scaled {
-            self.edited = Some(Instant::now());
-        }
-        self.is_taken.put(set.is_some_and(has_controller));
-        let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
-        self.counted.put(counted.unwrap_or(0));
-    }
-
-    /// No request that is on its way counts any more.
-    fn forget_in_flight(&mut self) {
-        for (_, counts) in &mut self.in_flight {
-            *counts = false;
-        }
-    }
-
-    /// Whether a change of it has been sent and not taken effect.
-    pub(super) fn has_in_flight(&self) -> bool {
-        !self.in_flight.is_empty()
-    }
-
-    /// The fewest replicas that are requested, or will be once all requests that the controller has to expect have arrived. It
-    /// may not have seen what others have changed since `oldest`.
-    pub(crate) fn fewest_requested(&self, oldest: Instant) -> u64 {
-        let known = self.in_flight.iter().filter(|(_, counts)| *counts);
-        let replicas = known.filter_map(|(request, _)| request.replicas);
-        let is_unseen = self.edited.is_some_and(|edited| edited >= oldest);
-        let most = self.desired.since(oldest).max().filter(|_| is_unseen);
-        let now = most.unwrap_or(self.desired.now());
-        replicas.fold(*now, u64::min)
-    }
-}
-
 impl Observed {
     /// Observes these sets in these members, which are empty.
     pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
-        let local = || LocalSet {
-            uid: String::new(),
-            desired: History::starting(0),
-            requested: History::starting(0),
-            recorded: 0,
-            edited: None,
-            is_taken: History::starting(false),
-            planned: History::starting(0),
-            called_unknown: None,
-            ready: History::starting(0),
-            counted: History::starting(0),
-            placed: History::starting(0),
-            in_flight: Vec::new(),
-        };
         let member = || ObservedMember {
             visibility: Visibility::default(),
             nodes: BTreeMap::new(),
@@ -172,7 +92,10 @@ impl Observed {
             edited: Instant::now(),
             is_closed: History::starting(false),
             listed: [None; 2],
-            local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
+            local: sets
+                .iter()
+                .map(|&set| (set.to_owned(), LocalSet::new()))
+                .collect(),
         };
         let set = || ObservedSet {
             states: History::starting(FrsState::Absent),
@@ -652,36 +575,10 @@ fn recorded(internal: &Value) -> Option<u64> {
     state["requestedReplicas"].as_u64()
 }
 
-/// `spec.replicas` of a local set.
-pub(crate) fn desired(set: Option<&Object>) -> u64 {
-    set.and_then(|set| set["spec"]["replicas"].as_u64())
-        .unwrap_or(0)
-}
-
 fn is_ready_node(node: &Object) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-}
-
-pub(super) fn has_controller(object: &Object) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    let mut owners = owners.into_iter().flatten();
-    owners.any(|owner| owner["controller"] == true)
-}
-
-fn uid_of(object: &Object) -> String {
-    let uid = object["metadata"]["uid"].as_str();
-    uid.unwrap_or_default().to_owned()
-}
-
-/// Whether fedrs wrote the replicas of a local ReplicaSet last.
-pub(crate) fn is_written_by_fedrs(set: &Value) -> bool {
-    let managers = set["metadata"]["managedFields"].as_array();
-    managers.into_iter().flatten().any(|manager| {
-        manager["manager"] == names::FIELD_MANAGER
-            && manager.pointer("/fieldsV1/f:spec/f:replicas").is_some()
-    })
 }
 
 /// A pod of a set that is not terminating.

@@ -4,7 +4,10 @@
 use sim_cluster::Change;
 use tokio::time::Duration;
 
-use super::observed::{FrsState, Observed, desired};
+use super::{
+    local_set::desired,
+    observed::{FrsState, Observed},
+};
 
 /// Calls that a repair makes before its write: it waits for a slot, reads who has changed the set, and reads the set.
 const CALLS: u32 = 3;

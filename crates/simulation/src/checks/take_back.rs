@@ -2,7 +2,7 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::{observed::LocalSet, scale_down::ScaleDown};
+use super::{local_set::LocalSet, scale_down::ScaleDown};
 use crate::history::History;
 
 /// What users, members and the host did before this time is no reason for a scale-down any more.
