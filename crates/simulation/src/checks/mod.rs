@@ -9,12 +9,12 @@
 
 mod bounds;
 mod capacity;
-mod drained;
 mod left_behind;
 mod local_set;
 mod observed;
 mod ours;
 mod scale_down;
+mod statuses;
 mod switches;
 mod take_back;
 mod violation;
@@ -39,11 +39,11 @@ pub(crate) fn of_host(
     let foreign = ours::on_host(change).map(Violation::of(Invariant::OnlyOurs));
     let capacity = capacity::on_host(observed, change);
     let capacity = capacity.map(Violation::of(Invariant::KnownCapacity));
-    let drained = drained::on_host(observed, change);
-    let drained = drained.map(Violation::of(Invariant::TrueStatus));
+    let status = statuses::on_host(observed, change);
+    let status = status.map(Violation::of(Invariant::TrueStatus));
     let left = left_behind::of_release(observed, members, change);
     let left = left.map(Violation::of(Invariant::NothingLeft));
-    let all = [foreign, capacity, drained, left];
+    let all = [foreign, capacity, status, left];
     all.into_iter().flatten().collect()
 }
 

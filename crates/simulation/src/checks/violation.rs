@@ -17,7 +17,7 @@ pub enum Invariant {
     NoDeletion,
     /// No cluster is found to be full below what it runs (F34).
     KnownCapacity,
-    /// No member with replicas is said to be drained.
+    /// The numbers of a status add up, and no member with replicas is said to be drained (F6).
     TrueStatus,
     /// Nothing is changed of a set that is paused or invalid, and no member that takes no replicas gets more (F4).
     Switches,

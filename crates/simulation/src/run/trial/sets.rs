@@ -219,7 +219,10 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
         let members = runner.federation.member_names();
         let local_set = members.iter().find_map(|member| {
             let local = runner.federation.local_set(member, set)?;
-            (deletes || is_labeled(&local)).then(|| format!("{member} has its ReplicaSet"))
+            let template = &local["spec"]["template"]["metadata"];
+            let is_ours =
+                is_labeled(&local) || template["labels"].get(labels::REPLICA_SET).is_some();
+            (deletes || is_ours).then(|| format!("{member} has its ReplicaSet"))
         });
         local_set.or_else(|| labeled_pod(runner, set))
     };
