@@ -222,7 +222,7 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
             let template = &local["spec"]["template"]["metadata"];
             let is_ours =
                 is_labeled(&local) || template["labels"].get(labels::REPLICA_SET).is_some();
-            (deletes || is_ours).then(|| format!("{member} has its ReplicaSet"))
+            is_ours.then(|| format!("{member} has its ReplicaSet"))
         });
         local_set.or_else(|| labeled_pod(runner, set))
     };
