@@ -8,7 +8,7 @@ use sim_cluster::{Api, Change, Object, kinds};
 use super::{local_set::has_controller, observed::Observed};
 use crate::sim_federation::NAMESPACE;
 
-/// Checks a change of the host by which the controller may let a deleted set go.
+/// Checks a change of the host by which the controller may remove the finalizer of a deleted set.
 pub(crate) fn of_release(
     observed: &Observed,
     members: &BTreeMap<String, Api>,
@@ -35,7 +35,7 @@ pub(crate) fn of_release(
         let set = set.ok().filter(is_left)?;
         let labels = &set["metadata"]["labels"];
         Some(format!(
-            "{name} is let go, but {member} has its ReplicaSet with {labels}"
+            "the finalizer of {name} is removed, but {member} has its ReplicaSet with {labels}"
         ))
     })
 }

@@ -12,7 +12,6 @@ use crate::{
     plan::{Closing, Fault},
     run::{
         goal::{Goal, REACHED_WITHIN, is_labeled, wrong_member},
-        processes::Processes,
         runner::Runner,
     },
     sim_federation::HOST,
@@ -199,11 +198,7 @@ pub(super) async fn restart(runner: &mut Runner) -> Result<(), Failed> {
             runner.processes.kill(number).await;
         }
     }
-    for number in 0..runner.processes.count() {
-        let name = Processes::name(number);
-        assert!(!runner.processes.runs(number), "{name} was killed");
-        runner.start_controller(number);
-    }
+    runner.start_controllers();
     let written = |runner: &Runner| {
         let mut written = runner.recorder.writes_after(before);
         // A new leader says so.
