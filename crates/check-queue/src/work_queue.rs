@@ -7,15 +7,17 @@
 //! done --> out of processing; into the queue if it is dirty again
 //! ```
 //!
-//! A key may carry a kind of work. Additions of one key merge into the greatest kind, so that more work includes less.
+//! A key may carry a kind of work. Additions of one key merge into the greatest kind, so that more work includes less. A kind
+//! may be patient: what is more urgent overtakes it for so long.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
     hash::Hash,
     ops::Deref,
     pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -23,7 +25,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::WorkQueueMetrics;
 
-/// Keys to be processed, first in, first out. Cheap to clone; clones are handles of the same queue.
+/// Keys to be processed: first in, first out, apart from patient work. Cheap to clone; clones are handles of the same queue.
 #[derive(Debug)]
 pub struct WorkQueue<K, W = ()> {
     shared: Arc<Shared<K, W>>,
@@ -35,16 +37,32 @@ struct Shared<K, W> {
     /// Notified once for each key that enters the queue, and on shutdown.
     ready: Notify,
     metrics: WorkQueueMetrics,
+    /// How long work lets the work pass that is added after it.
+    patience: fn(W) -> Duration,
 }
 
 #[derive(Debug)]
 struct State<K, W> {
-    queue: VecDeque<K>,
-    /// Keys to be processed, since when, and with what work: those in the queue, and those added again while they are
-    /// processed.
-    dirty: HashMap<K, (Instant, W)>,
+    /// The keys that wait for a worker.
+    queue: BTreeMap<Place, K>,
+    /// Keys to be processed: those in the queue, and those added again while they are processed.
+    dirty: HashMap<K, Dirty<W>>,
     processing: HashSet<K>,
+    /// How many places were given so far.
+    places: u64,
     shut_down: bool,
+}
+
+/// A place in the queue: when it is the turn of the key, and the number of the place among those of the same time.
+type Place = (Instant, u64);
+
+/// What is to be done for a key.
+#[derive(Debug)]
+struct Dirty<W> {
+    added: Instant,
+    work: W,
+    /// Its place, once the key is in the queue.
+    place: Option<Place>,
 }
 
 enum Next<K, W> {
@@ -62,12 +80,18 @@ impl<K, W> Clone for WorkQueue<K, W> {
 }
 
 impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
-    /// An empty queue.
+    /// An empty queue, which is first in, first out.
     pub fn new(metrics: WorkQueueMetrics) -> Self {
+        Self::with_patience(metrics, |_| Duration::ZERO)
+    }
+
+    /// An empty queue, in which work lets the work pass that is added less than its `patience` after it and has none.
+    pub fn with_patience(metrics: WorkQueueMetrics, patience: fn(W) -> Duration) -> Self {
         let state = State {
-            queue: VecDeque::new(),
+            queue: BTreeMap::new(),
             dirty: HashMap::new(),
             processing: HashSet::new(),
+            places: 0,
             shut_down: false,
         };
         Self {
@@ -75,33 +99,40 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
                 state: Mutex::new(state),
                 ready: Notify::new(),
                 metrics,
+                patience,
             }),
         }
     }
 
-    /// Queues `work` for `key`; a key that is already queued keeps its place, with the greater work. Never blocks. Has no
-    /// effect after [`shut_down`](Self::shut_down).
+    /// Queues `work` for `key`. A key that is already queued keeps its place, unless the greater work is less patient. Never
+    /// blocks. Has no effect after [`shut_down`](Self::shut_down).
     pub fn add_work(&self, key: K, work: W) {
         let Shared {
             state,
             ready,
             metrics,
+            patience,
         } = &*self.shared;
         metrics.adds.inc();
         let mut state = state.lock();
         if state.shut_down {
             return;
         }
-        if let Some((_, queued)) = state.dirty.get_mut(&key) {
-            *queued = work.max(*queued);
+        if state.dirty.contains_key(&key) {
+            state.merge(&key, work, *patience);
             return;
         }
         let now = Instant::now();
-        state.dirty.insert(key.clone(), (now, work));
+        let dirty = Dirty {
+            added: now,
+            work,
+            place: None,
+        };
+        state.dirty.insert(key.clone(), dirty);
         metrics.depth.inc();
         metrics.oldest_age.insert(now);
         if !state.processing.contains(&key) {
-            state.queue.push_back(key);
+            state.enqueue(key, *patience);
             drop(state);
             ready.notify_one();
         }
@@ -133,6 +164,13 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
         }
     }
 
+    /// Whether a key waits whose turn it is: all workers are busy.
+    pub fn is_behind(&self) -> bool {
+        let state = self.shared.state.lock();
+        let first = state.queue.first_key_value();
+        first.is_some_and(|((turn, _), _)| *turn <= Instant::now())
+    }
+
     /// Ignores further keys. [`get`](Self::get) returns the keys that are still queued, then `None`. A key that is dirty
     /// again when its worker is done returns to the queue, and that worker gets it.
     pub fn shut_down(&self) {
@@ -142,14 +180,15 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
 
     fn try_get(&self) -> Next<K, W> {
         let mut state = self.shared.state.lock();
-        let Some(key) = state.queue.pop_front() else {
+        let Some((_, key)) = state.queue.pop_first() else {
             return if state.shut_down {
                 Next::ShutDown
             } else {
                 Next::QueueIsEmpty
             };
         };
-        let (added, work) = state.dirty.remove(&key).expect("a queued key is dirty");
+        let dirty = state.dirty.remove(&key).expect("a queued key is dirty");
+        let Dirty { added, work, .. } = dirty;
         state.processing.insert(key.clone());
         let metrics = &self.shared.metrics;
         metrics.depth.dec();
@@ -165,6 +204,7 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
             state,
             ready,
             metrics,
+            patience,
         } = &*self.shared;
         metrics.longest_running.remove(started);
         metrics
@@ -173,9 +213,34 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
         let mut state = state.lock();
         state.processing.remove(key);
         if state.dirty.contains_key(key) {
-            state.queue.push_back(key.clone());
+            state.enqueue(key.clone(), *patience);
             drop(state);
             ready.notify_one();
+        }
+    }
+}
+
+impl<K: Eq + Hash, W: Copy + Ord> State<K, W> {
+    /// Gives the dirty `key` the last place of its work.
+    fn enqueue(&mut self, key: K, patience: fn(W) -> Duration) {
+        let dirty = self.dirty.get_mut(&key).expect("a queued key is dirty");
+        self.places += 1;
+        let place = (Instant::now() + patience(dirty.work), self.places);
+        dirty.place = Some(place);
+        self.queue.insert(place, key);
+    }
+
+    /// Adds `work` to that of the dirty `key`, which moves to the front if this is less patient.
+    fn merge(&mut self, key: &K, work: W, patience: fn(W) -> Duration) {
+        let dirty = self.dirty.get_mut(key).expect("the key is dirty");
+        let before = patience(dirty.work);
+        dirty.work = work.max(dirty.work);
+        let earlier = before.saturating_sub(patience(dirty.work));
+        if let Some(place) = &mut dirty.place
+            && let Some(key) = self.queue.remove(place)
+        {
+            place.0 -= earlier;
+            self.queue.insert(*place, key);
         }
     }
 }
@@ -298,6 +363,25 @@ mod tests {
         drop(item);
         assert_eq!(*queue.get().await.unwrap(), 2);
         assert_eq!(*queue.get().await.unwrap(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patient_work_is_overtaken_only_for_a_while() {
+        let patience = |work| Duration::from_secs(if work == 0 { 5 } else { 0 });
+        let queue = WorkQueue::with_patience(WorkQueueMetrics::default(), patience);
+        queue.add_work("patient", 0);
+        queue.add_work("merged", 0);
+        queue.add_work("urgent", 1);
+        advance(Duration::from_secs(6)).await;
+        queue.add_work("late", 1);
+        queue.add_work("merged", 1);
+        queue.add_work("last", 0);
+        for expected in ["merged", "urgent", "patient", "late"] {
+            assert!(queue.is_behind());
+            assert_eq!(*queue.get().await.unwrap(), expected);
+        }
+        assert!(!queue.is_behind(), "the last one is patient");
+        assert_eq!(*queue.get().await.unwrap(), "last");
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,12 +20,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{calls, clock::Clock, error_text::format_api_error, event::Event};
 
-/// Events written at the same time, so that writing keeps up with many sets that move at once.
-const WRITERS: usize = 8;
+/// Events written at the same time: few, so that they do not hold up the writes of finalizers and statuses to a busy host.
+const WRITERS: usize = 2;
 /// Events that may wait for one writer, with all writers some 250 FederatedReplicaSets x 16 members moving at once.
-const QUEUE_LEN: usize = 512;
+const QUEUE_LEN: usize = 2048;
 /// Events that each writer remembers, so that one that is repeated is counted and not written again.
-const REMEMBERED: usize = 1024;
+const REMEMBERED: usize = 4096;
 /// The longest that writing one event may take: a dead connection must not delay the others for ever.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The API server rejects longer messages.

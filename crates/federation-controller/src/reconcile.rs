@@ -181,7 +181,7 @@ impl Reconciler {
         let hash = entry.desired_spec_hash;
         let status = check::with_outcomes(status, &outcomes, hash, now, &self.config);
         self.relist_contradicted(key, &status, &outcomes);
-        self.put_and_publish(key, entry, status).await;
+        self.put_and_publish(key, entry, status, work).await;
         if outcomes.values().any(Outcome::needs_retry) {
             self.queue.add_check(key.clone(), RETRY);
         }

@@ -23,6 +23,18 @@ pub(crate) enum ReconcileWork {
     Check,
 }
 
+impl ReconcileWork {
+    fn patience(self) -> Duration {
+        match self {
+            Self::StatusOnly => STATUS_PATIENCE,
+            Self::Check => Duration::ZERO,
+        }
+    }
+}
+
+/// For how long a status lets later checks pass: when many sets change at once, what they lack in the members comes first.
+const STATUS_PATIENCE: Duration = Duration::from_secs(10);
+
 /// The queues of one controller. Cheap to clone; clones are handles of the same queues.
 #[derive(Clone)]
 pub(crate) struct ReconcileQueue {
@@ -37,7 +49,7 @@ impl ReconcileQueue {
         Self {
             checks: DelayingQueue::new(metrics.checks.clone()),
             statuses: DelayingQueue::new(metrics.statuses.clone()),
-            work: WorkQueue::new(metrics.work.clone()),
+            work: WorkQueue::with_patience(metrics.work.clone(), ReconcileWork::patience),
             status_delay,
         }
     }
@@ -61,6 +73,15 @@ impl ReconcileQueue {
     /// Waits for the next key. Its holder alone works on it; `None` at the end.
     pub(crate) async fn next(&self) -> Option<WorkItem<ObjectKey, ReconcileWork>> {
         self.work.get().await
+    }
+
+    /// For how long the status after `work` lets checks pass that wait for a worker.
+    pub(crate) fn patience_after(&self, work: ReconcileWork) -> Duration {
+        match work {
+            ReconcileWork::Check if self.work.is_behind() => STATUS_PATIENCE,
+            // A status update has waited.
+            ReconcileWork::Check | ReconcileWork::StatusOnly => Duration::ZERO,
+        }
     }
 
     /// Moves due keys to the workers until `cancel`.

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use dashmap::DashMap;
@@ -75,10 +76,12 @@ impl Cached {
         }
     }
 
-    /// Keeps `status`, which was decided at `now`, as the next check's previous one. Returns what is to be done with it.
+    /// Keeps `status`, which was decided at `now`, as the next check's previous one. Returns what is to be done with it, which
+    /// may take `patience` longer than it has to.
     pub(super) fn put_status(
         &mut self,
         status: FederatedReplicaSetStatus,
+        patience: Duration,
         now: Instant,
     ) -> Publication {
         let is_same = |published: &&Arc<FederatedReplicaSetStatus>| {
@@ -91,29 +94,30 @@ impl Cached {
             return Publication::Done;
         }
         self.status = Arc::new(status);
-        if self.withholds_status(now) {
+        if self.withholds_status(patience, now) {
             return Publication::Later;
         }
         self.withheld_since = None;
         Publication::Due(Arc::clone(&self.status), self.resource_version.clone())
     }
 
-    /// Whether the write of the status is delayed, because it is interim. Counts the interim statuses that are written.
-    fn withholds_status(&mut self, now: Instant) -> bool {
+    /// Whether the write of the status is delayed. Counts the interim statuses that are written.
+    fn withholds_status(&mut self, patience: Duration, now: Instant) -> bool {
         let published = self.published.as_deref();
         let generation = published.and_then(|published| published.observed_generation);
         let is_interim = is_interim(published, &self.status);
         if !is_interim || generation != self.status.observed_generation {
             self.interim_writes = 0;
         }
-        if !is_interim {
-            return false;
-        }
-        let since = *self.withheld_since.get_or_insert(now);
-        if now < since + interim::max_delay(self.interim_writes) {
+        let delay = if is_interim {
+            interim::max_delay(self.interim_writes)
+        } else {
+            Duration::ZERO
+        };
+        if now < *self.withheld_since.get_or_insert(now) + delay + patience {
             return true;
         }
-        self.interim_writes = self.interim_writes.saturating_add(1);
+        self.interim_writes += u32::from(is_interim);
         false
     }
 
@@ -312,7 +316,7 @@ mod tests {
         let mut written = Vec::new();
         let mut put = |half_seconds: u32, status: FederatedReplicaSetStatus| {
             let now = start + std::time::Duration::from_millis(500) * half_seconds;
-            if let Publication::Due(status, _) = cached.put_status(status, now) {
+            if let Publication::Due(status, _) = cached.put_status(status, Duration::ZERO, now) {
                 cached.published = Some(status);
                 written.push(half_seconds);
             }
@@ -327,6 +331,22 @@ mod tests {
         put(65, status(2, 99));
         put(68, status(2, 98));
         assert_eq!(written, [2, 7, 16, 33, 50, 60, 64, 68]);
+    }
+
+    #[test]
+    fn f22_a_status_lets_checks_pass_only_for_a_while() {
+        let status = FederatedReplicaSetStatus {
+            replicas: 3,
+            ..FederatedReplicaSetStatus::default()
+        };
+        let start = Instant::now();
+        let mut cached = Cached::default();
+        let due = [0, 9, 10].map(|seconds| {
+            let now = start + Duration::from_secs(seconds);
+            let publication = cached.put_status(status.clone(), Duration::from_secs(10), now);
+            matches!(publication, Publication::Due(..))
+        });
+        assert_eq!(due, [false, false, true]);
     }
 
     #[tokio::test(start_paused = true)]

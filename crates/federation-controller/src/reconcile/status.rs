@@ -14,6 +14,7 @@ use crate::{
     calls,
     check::{self, InvalidFrs, StatusRefresh},
     frs_store::Entry,
+    reconcile_queue::ReconcileWork,
 };
 
 impl Reconciler {
@@ -35,7 +36,8 @@ impl Reconciler {
     /// Records and publishes a status that no write in a member belongs to.
     pub(super) async fn report(&self, key: &ObjectKey, entry: &Entry, refresh: StatusRefresh) {
         let status = self.record_decision(key, entry, refresh);
-        self.put_and_publish(key, entry, status).await;
+        let work = ReconcileWork::StatusOnly;
+        self.put_and_publish(key, entry, status, work).await;
     }
 
     /// Records what was decided; returns the status.
@@ -59,9 +61,11 @@ impl Reconciler {
         key: &ObjectKey,
         entry: &Entry,
         status: FederatedReplicaSetStatus,
+        work: ReconcileWork,
     ) {
         let started = Instant::now();
-        let put = |cached: &mut Cached| cached.put_status(status, started);
+        let patience = self.queue.patience_after(work);
+        let put = |cached: &mut Cached| cached.put_status(status, patience, started);
         match self.cache.of_key(key, put) {
             Publication::Later => self.queue.add_status(key.clone()),
             Publication::Due(status, version) if self.may_write_host(key) => {
