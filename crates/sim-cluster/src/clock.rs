@@ -47,6 +47,11 @@ impl Clock {
         self.stepped_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
 
+    /// Takes all [`step`](Self::step)s back.
+    pub fn correct(&self) {
+        self.stepped_ms.store(0, Ordering::Relaxed);
+    }
+
     /// Now as Kubernetes' `Time`: whole seconds, `2026-11-01T12:00:00Z`.
     pub fn now_time(&self) -> String {
         to_time(self.now())

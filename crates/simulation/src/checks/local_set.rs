@@ -17,7 +17,7 @@ pub(crate) struct LocalSet {
     pub(crate) requested: History<u64>,
     /// What the status of the FederatedReplicaSet records of that.
     pub(super) recorded: u64,
-    /// When others last changed the replicas.
+    /// When others last changed the replicas, or deleted the ReplicaSet.
     pub(super) edited: Option<Instant>,
     /// Whether it belongs to a controller of the member.
     pub(crate) is_taken: History<bool>,
@@ -60,9 +60,12 @@ impl LocalSet {
         self.uid = set.map(uid_of).unwrap_or_default();
         let is_scaled = now != *self.desired.now();
         self.desired.put(now);
-        if is_scaled && set.is_none_or(|set| is_written_by_fedrs(set)) {
+        let is_ours = set.is_none_or(|set| is_written_by_fedrs(set));
+        if is_scaled && is_ours {
             self.requested.put(now);
-        } else if is_scaled {
+        }
+        // The controller deletes only what has no replicas, as long as the FederatedReplicaSet exists.
+        if is_scaled && (set.is_none() || !is_ours) {
             self.edited = Some(Instant::now());
         }
         self.is_taken.put(set.is_some_and(has_controller));
