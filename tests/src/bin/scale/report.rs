@@ -88,7 +88,7 @@ pub(super) fn table(sizes: &[Size]) -> String {
 
 /// By which power of the size each figure grows, from the first size to the last.
 pub(super) fn growth(sizes: &[Size]) -> String {
-    let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else {
+    let [first, .., last] = sizes else {
         return String::new();
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]

@@ -127,6 +127,16 @@ impl Clusters {
         self.on_host("MemberCluster", is_ready)
     }
 
+    /// The number of members that were lost, and have to be healthy for a while.
+    pub(super) fn stabilizing(&self) -> usize {
+        let is_stabilizing = |member: &Value| {
+            let conditions = member["status"]["conditions"].as_array();
+            let is_reason = |condition: &Value| condition["reason"] == "Stabilizing";
+            conditions.is_some_and(|all| all.iter().any(is_reason))
+        };
+        self.on_host("MemberCluster", is_stabilizing)
+    }
+
     /// The number of local ReplicaSets in all members.
     pub(super) fn local_sets(&self) -> usize {
         let of = |member: &Cluster| member.sim.api().list(&kinds::REPLICA_SETS, None).len();

@@ -182,6 +182,9 @@ impl Return {
         let replaced = started.elapsed().as_secs_f64();
         let answers = Instant::now();
         clusters.set_last_unreachable(false);
+        let is_stabilizing = || clusters.stabilizing() == 1;
+        until("a node of the member has reported", is_stabilizing).await?;
+        let nodes_reported = answers.elapsed().as_secs_f64();
         let requested = || clusters.requested();
         let has_no_surplus = || requested().iter().sum::<u64>() <= all as u64;
         until("the surplus is gone", has_no_surplus).await?;
@@ -190,6 +193,7 @@ impl Return {
         until("the members are balanced", is_balanced).await?;
         Ok(Self {
             replaced,
+            nodes_reported,
             stabilization: clusters::STABILIZATION_WINDOW.as_secs_f64(),
             surplus_gone,
             balanced: answers.elapsed().as_secs_f64(),

@@ -35,7 +35,9 @@ pub(super) struct Report {
 pub(super) struct Return {
     /// From its last response until the others run all replicas.
     pub(super) replaced: f64,
-    /// How long it has to be healthy before replicas in other clusters are removed.
+    /// Until its MemberCluster shows that one of its nodes has reported: a kubelet does so every ten seconds.
+    pub(super) nodes_reported: f64,
+    /// How long it has to be healthy after that before replicas in other clusters are removed.
     pub(super) stabilization: f64,
     /// Until no more replicas are requested than there should be.
     pub(super) surplus_gone: f64,
@@ -121,15 +123,15 @@ impl fmt::Display for Report {
         )?;
         list(f, &self.writes)?;
         let returned = &self.returned;
-        let after = |seconds: f64| seconds - returned.stabilization;
+        let waits = returned.nodes_reported + returned.stabilization;
         writeln!(
             f,
-            "{:8.2} s  a lost member is replaced; back: surplus gone after {:.2} s, balanced after {:.2} s, {:.2} and {:.2} s after the stabilization window",
+            "{:8.2} s  a lost member is replaced; back: a node reports after {:.2} s, has to be healthy for {} s; surplus gone {:.2} s later, balanced {:.2} s later",
             returned.replaced,
-            returned.surplus_gone,
-            returned.balanced,
-            after(returned.surplus_gone),
-            after(returned.balanced),
+            returned.nodes_reported,
+            returned.stabilization,
+            returned.surplus_gone - waits,
+            returned.balanced - waits,
         )?;
         let memory = &self.memory;
         for (bytes, what) in [
@@ -189,9 +191,10 @@ mod tests {
             writes: writes(1000),
             returned: Return {
                 replaced: 41.0,
+                nodes_reported: 6.0,
                 stabilization: 20.0,
-                surplus_gone: 22.5,
-                balanced: 22.75,
+                surplus_gone: 28.5,
+                balanced: 28.75,
             },
             memory: Memory {
                 resident_bytes_max: 300 << 20,
@@ -213,7 +216,7 @@ mod tests {
             4.25 s  all statuses are ready
             5.00 s  the last write, of 1000:
                 1000  host PATCH federatedreplicasets/status
-           41.00 s  a lost member is replaced; back: surplus gone after 22.50 s, balanced after 22.75 s, 2.50 and 2.75 s after the stabilization window
+           41.00 s  a lost member is replaced; back: a node reports after 6.00 s, has to be healthy for 20 s; surplus gone 2.50 s later, balanced 2.75 s later
           307200 KiB  highest resident set size
            81920 KiB  heap of the clusters when settled
            20480 KiB  heap of the controller when settled
