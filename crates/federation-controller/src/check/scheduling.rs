@@ -119,14 +119,18 @@ impl<'a> Scheduling<'a> {
         scheduling.unscheduled = scheduling.unscheduled.min(requested);
         scheduling.failed = scheduling.failed.min(requested);
         // Either of the two watches may be ahead: a pod that has ended according to one of them does not count.
-        let present = if view.has_unlabeled_pods() {
-            set.status_replicas
+        let (present, listed) = if view.has_unlabeled_pods() {
+            let present = set.status_replicas;
+            (present, present.max(view.pods.active))
         } else {
-            set.status_replicas.min(view.pods.active)
+            let listed = view.pods.active;
+            (set.status_replicas.min(listed), listed)
         };
         let without_node = view.pods.unscheduled.saturating_sub(surplus);
-        let with_node = u64::from(present.saturating_sub(without_node));
-        scheduling.scheduled = with_node.min(requested);
+        let remaining = present.saturating_sub(without_node);
+        // Both may be behind our last write: what is about to go has no node either.
+        let with_node = remaining.min(listed.saturating_sub(view.pods.unscheduled));
+        scheduling.scheduled = u64::from(with_node).min(requested);
         scheduling
     }
 

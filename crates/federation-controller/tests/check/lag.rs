@@ -52,20 +52,16 @@ fn f34_a_status_that_lags_behind_a_scale_down_shows_no_capacity() {
     world.step();
     let full = world.previous.clusters[2].capacity;
     assert_eq!(full, Some(6));
-    // Scaled down to 8, two of which wait; the status still counts the 10 that there were.
-    world.members[2]
-        .view
-        .workload
-        .as_mut()
-        .unwrap()
-        .status_replicas = 10;
-    world.members[2]
-        .view
-        .workload
-        .as_mut()
-        .unwrap()
-        .fully_labeled_replicas = 10;
-    assert_eq!(world.check().status.clusters[2].capacity, full);
+    // Scaled down to 8, two of which wait; the status still counts the 10 that there were, and maybe the pods do as well.
+    for (active, unscheduled) in [(8, 2), (10, 4)] {
+        let view = &mut world.members[2].view;
+        let set = view.workload.as_mut().unwrap();
+        (set.status_replicas, set.fully_labeled_replicas) = (10, 10);
+        (view.pods.active, view.pods.unscheduled) = (active, unscheduled);
+        view.pods.unscheduled_since[0].1 = unscheduled;
+        let check = world.check();
+        assert_eq!(check.status.clusters[2].capacity, full, "{active} pods");
+    }
 }
 
 #[test]

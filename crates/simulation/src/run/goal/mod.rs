@@ -236,9 +236,11 @@ impl Goal {
             is_whole: false,
         };
         let mut sets = runner.sets.iter().map(|set| &*set.name);
-        let fits = |set| {
-            let wanted = others.wanted(runner, set);
-            wanted.is_none_or(|(wanted, replicas)| wanted == replicas)
+        let fits = |set| match others.wanted(runner, set) {
+            Some((wanted, replicas)) => wanted == replicas,
+            // Other members accept no replica of a template that is rejected.
+            None => (runner.federation.local_set(member, set))
+                .is_none_or(|local| local["spec"]["replicas"] == 0),
         };
         sets.all(fits).then_some(others)
     }

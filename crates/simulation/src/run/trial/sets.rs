@@ -251,7 +251,7 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
     .await
 }
 
-/// A pod with the label of the set.
+/// A pod of a ReplicaSet with the label of the set. One whose ReplicaSet somebody deleted without it belongs to nobody.
 fn labeled_pod(runner: &Runner, set: &str) -> Option<String> {
     let members = runner.federation.member_names();
     members.iter().find_map(|member| {
@@ -260,6 +260,7 @@ fn labeled_pod(runner: &Runner, set: &str) -> Option<String> {
         let mut labeled = pods.iter().filter(|pod| {
             let metadata = &pod["metadata"];
             metadata["labels"][labels::REPLICA_SET] == set
+                && metadata.get("ownerReferences").is_some()
                 && metadata.get("deletionTimestamp").is_none()
         });
         let pod = labeled.next()?;
