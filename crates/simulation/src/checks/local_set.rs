@@ -1,6 +1,6 @@
 //! The local ReplicaSet of a set in one member, over time.
 
-use fedrs_api::names;
+use fedrs_api::{labels, names};
 use serde_json::Value;
 use sim_cluster::Object;
 use tokio::time::Instant;
@@ -21,6 +21,8 @@ pub(crate) struct LocalSet {
     pub(super) edited: Option<Instant>,
     /// Whether it belongs to a controller of the member.
     pub(crate) is_taken: History<bool>,
+    /// Whether it has the label of fedrs: it does until it is released.
+    pub(super) is_labeled: History<bool>,
     /// What the status of the FederatedReplicaSet says is desired.
     pub(crate) planned: History<u64>,
     /// When a status of the FederatedReplicaSet last said that the state of the member is not known.
@@ -45,6 +47,7 @@ impl LocalSet {
             recorded: 0,
             edited: None,
             is_taken: History::starting(false),
+            is_labeled: History::starting(false),
             planned: History::starting(0),
             called_unknown: None,
             ready: History::starting(0),
@@ -69,6 +72,9 @@ impl LocalSet {
             self.edited = Some(Instant::now());
         }
         self.is_taken.put(set.is_some_and(has_controller));
+        let is_labeled =
+            |set: &Object| set["metadata"]["labels"].get(labels::REPLICA_SET).is_some();
+        self.is_labeled.put(set.is_some_and(is_labeled));
         let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
         self.counted.put(counted.unwrap_or(0));
     }

@@ -485,6 +485,12 @@ impl Observed {
         visibility.is_listed() && is_listed(time) || ended.is_some() && is_listed(ended)
     }
 
+    /// Whether the controller has listed anything of a member since then: before, it may not have known the member.
+    pub(crate) fn was_unknown_since(&self, member: &str, time: Instant) -> bool {
+        let listed = self.members[member].listed.iter();
+        listed.flatten().any(|listed| *listed >= time)
+    }
+
     /// Whether the controller must have seen by now that the member has returned, with its nodes.
     pub(crate) fn is_known_to_be_back(&self, member: &str) -> bool {
         let since = Instant::now() - NODE_GRACE - self.max_age();

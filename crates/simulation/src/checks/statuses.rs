@@ -53,7 +53,8 @@ fn wrongly_drained(observed: &Observed, change: &Change) -> Option<String> {
         let (_, local) = observed.parts(set).find(|(name, _)| name == member)?;
         let least = *local.ready.since(since).min()?;
         let least = least.min(*local.requested.since(since).min()?);
-        let is_ours = local.is_taken.since(since).all(|is_taken| !is_taken);
+        let is_ours = local.is_taken.since(since).all(|is_taken| !is_taken)
+            && local.is_labeled.since(since).all(|is_labeled| *is_labeled);
         (least > 0 && is_ours).then(|| {
             format!(
                 "{member} is said to be drained, and has run {least} replicas of {set} all the time"

@@ -61,7 +61,9 @@ fn returned(scale_down: &ScaleDown<'_>, since: Instant) -> bool {
     let observed = scale_down.observed;
     let mut members = observed.parts(scale_down.name).map(|(member, _)| member);
     members.any(|member| {
-        observed.is_observable(member) && observed.outage_since(member, since).is_some()
+        observed.is_observable(member)
+            && (observed.outage_since(member, since).is_some()
+                || observed.was_unknown_since(member, since))
     })
 }
 
