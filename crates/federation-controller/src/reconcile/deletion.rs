@@ -96,9 +96,12 @@ impl Reconciler {
             _ => cluster.internal.template.is_some(),
         });
         let Some(set) = member.view.workload.as_ref().filter(|_| is_current(member)) else {
+            // An earlier leader may have died after it had created one, and before it recorded that.
+            let lists_until = check::after(member.joined, self.config.joining_timeout);
+            let is_joining = self.clock.now() < lists_until;
             // A pending write may still create one.
             let may_have_set = member.view.workload.is_some() || had_set || member.write_pending;
-            return open.filter(|_| may_have_set && !is_current(member));
+            return open.filter(|_| (may_have_set || is_joining) && !is_current(member));
         };
         let access = self.members.access(&member.name)?;
         let done = self
