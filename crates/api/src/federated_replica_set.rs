@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{cluster_status::ClusterStatus, placement::Placement, rescheduling::Rescheduling};
@@ -208,6 +208,28 @@ pub struct FederatedReplicaSetStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// One entry for each member cluster that has replicas, or that the placement selects, by name.
+    #[serde(deserialize_with = "without_spare_capacity")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub clusters: Vec<ClusterStatus>,
+}
+
+impl FederatedReplicaSetStatus {
+    /// The status as it is read after it was written: times have no fractions of seconds.
+    #[must_use]
+    pub fn as_stored(&self) -> Self {
+        let json = serde_json::to_vec(self);
+        let stored = json.and_then(|json| serde_json::from_slice(&json));
+        stored.unwrap_or_else(|_| self.clone())
+    }
+}
+
+/// A list that grew while it was read may have room for twice as many: a status is kept as long as its object.
+fn without_spare_capacity<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let mut list = Vec::deserialize(deserializer)?;
+    list.shrink_to_fit();
+    Ok(list)
 }

@@ -98,6 +98,8 @@ impl Cached {
             return Publication::Later;
         }
         self.withheld_since = None;
+        // The host keeps no fractions of seconds: what it will show is kept, once.
+        self.status = Arc::new(self.status.as_stored());
         Publication::Due(Arc::clone(&self.status), self.resource_version.clone())
     }
 
@@ -331,6 +333,25 @@ mod tests {
         put(65, status(2, 99));
         put(68, status(2, 98));
         assert_eq!(written, [2, 7, 16, 33, 50, 60, 64, 68]);
+    }
+
+    #[test]
+    fn a_status_that_the_host_shows_as_written_is_kept_once() {
+        let key = ObjectKey::new("default", "web");
+        let cache = ReconcileCache::default();
+        let condition = json!({ "type": "Ready", "status": "True", "reason": "AllReplicasAvailable",
+            "message": "", "lastTransitionTime": "2027-01-15T08:00:00Z" });
+        let status = json!({ "replicas": 3, "conditions": [condition] });
+        let shown: FederatedReplicaSetStatus = serde_json::from_value(status).unwrap();
+        let mut decided = shown.clone();
+        decided.conditions[0].last_transition_time.0 += std::time::Duration::from_millis(5);
+        let written = cache.of_object(&key, &entry("a", "8", true), |cached| {
+            cached.put_status(decided, Duration::ZERO, Instant::now())
+        });
+        let Publication::Due(written, _) = written else {
+            panic!("{written:?}");
+        };
+        assert!(Arc::ptr_eq(&cache.shared(&key, Arc::new(shown)), &written));
     }
 
     #[test]
