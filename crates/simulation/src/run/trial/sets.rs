@@ -176,10 +176,18 @@ pub(super) async fn unbalanced(runner: &mut Runner, set: &str, member: &str) -> 
     let frs = runner.frs(set).unwrap_or_default();
     let placement = &frs["spec"]["placement"];
     let clusters = &placement["clusters"];
-    let own = clusters.get(member).or_else(|| clusters.get("*"));
-    let Some(mut preference) = own.cloned() else {
+    let preference = |member: &str| clusters.get(member).or_else(|| clusters.get("*"));
+    let members = runner.federation.member_names();
+    let minimums = members
+        .iter()
+        .filter_map(|member| preference(member)?["minReplicas"].as_u64());
+    let Some(mut preference) = preference(member).cloned() else {
         return Ok(());
     };
+    // The weights decide who has its minimum first, and a minimum moves replicas.
+    if minimums.sum::<u64>() > replicas(runner, set) {
+        return Ok(());
+    }
     preference["weight"] = (preference["weight"].as_u64().unwrap_or(0) + 3).into();
     let before = requested(runner, set);
     let clusters = json!({ member: preference });
