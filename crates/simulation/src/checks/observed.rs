@@ -69,6 +69,8 @@ struct ObservedMember {
     is_closed: History<bool>,
     /// When the controller last listed its ReplicaSets and its pods.
     listed: [Option<Instant>; 2],
+    /// Whether it was ever restored from a backup.
+    was_restored: bool,
     /// By set.
     local: BTreeMap<String, LocalSet>,
 }
@@ -92,6 +94,7 @@ impl Observed {
             edited: Instant::now(),
             is_closed: History::starting(false),
             listed: [None; 2],
+            was_restored: false,
             local: sets
                 .iter()
                 .map(|&set| (set.to_owned(), LocalSet::new()))
@@ -257,6 +260,7 @@ impl Observed {
         let Some(member) = self.members.get_mut(member) else {
             return;
         };
+        member.was_restored = true;
         let named = |object: Object| {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             (name.to_owned(), object)
@@ -485,10 +489,12 @@ impl Observed {
         visibility.is_listed() && is_listed(time) || ended.is_some() && is_listed(ended)
     }
 
-    /// Whether the controller has listed anything of a member since then: before, it may not have known the member.
-    pub(crate) fn was_unknown_since(&self, member: &str, time: Instant) -> bool {
-        let listed = self.members[member].listed.iter();
-        listed.flatten().any(|listed| *listed >= time)
+    /// Whether the controller has listed anything since then of a member that was restored: before, its view may have been
+    /// wrong, and writes that conflict with it make the controller list it again.
+    pub(crate) fn was_seen_wrongly_since(&self, member: &str, time: Instant) -> bool {
+        let member = &self.members[member];
+        let mut listed = member.listed.iter().flatten();
+        member.was_restored && listed.any(|listed| *listed >= time)
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.

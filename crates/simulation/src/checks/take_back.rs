@@ -63,7 +63,7 @@ fn returned(scale_down: &ScaleDown<'_>, since: Instant) -> bool {
     members.any(|member| {
         observed.is_observable(member)
             && (observed.outage_since(member, since).is_some()
-                || observed.was_unknown_since(member, since))
+                || observed.was_seen_wrongly_since(member, since))
     })
 }
 
