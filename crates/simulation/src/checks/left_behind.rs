@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::labels;
 use sim_cluster::{Api, Change, Object, kinds};
 
-use super::{local_set::has_controller, observed::Observed};
+use super::{
+    local_set::{has_controller, is_labeled},
+    observed::Observed,
+};
 use crate::sim_federation::NAMESPACE;
 
 /// Checks a change of the host by which the controller may remove the finalizer of a deleted set.
@@ -22,10 +24,8 @@ pub(crate) fn of_release(
         return None;
     }
     let is_left = |set: &Object| {
-        let metadata = &set["metadata"];
-        metadata["labels"].get(labels::REPLICA_SET).is_some()
-            && metadata.get("deletionTimestamp").is_none()
-            && !has_controller(set)
+        let is_leaving = set["metadata"].get("deletionTimestamp").is_some();
+        is_labeled(set) && !is_leaving && !has_controller(set)
     };
     let mut known = observed
         .parts(name)

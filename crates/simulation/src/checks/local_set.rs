@@ -72,9 +72,7 @@ impl LocalSet {
             self.edited = Some(Instant::now());
         }
         self.is_taken.put(set.is_some_and(has_controller));
-        let is_labeled =
-            |set: &Object| set["metadata"]["labels"].get(labels::REPLICA_SET).is_some();
-        self.is_labeled.put(set.is_some_and(is_labeled));
+        self.is_labeled.put(set.is_some_and(|set| is_labeled(set)));
         let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
         self.counted.put(counted.unwrap_or(0));
     }
@@ -107,6 +105,13 @@ impl LocalSet {
 pub(crate) fn desired(set: Option<&Object>) -> u64 {
     set.and_then(|set| set["spec"]["replicas"].as_u64())
         .unwrap_or(0)
+}
+
+/// Whether a local ReplicaSet belongs to a FederatedReplicaSet: it has its label until it is released.
+pub(crate) fn is_labeled(object: &Value) -> bool {
+    object["metadata"]["labels"]
+        .get(labels::REPLICA_SET)
+        .is_some()
 }
 
 pub(super) fn has_controller(object: &Object) -> bool {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use sim_cluster::{Api, Change};
 
 pub(crate) use bounds::of_replicas;
-pub(crate) use local_set::is_written_by_fedrs;
+pub(crate) use local_set::{is_labeled, is_written_by_fedrs};
 pub(crate) use observed::Observed;
 pub use violation::{Invariant, Violation};
 pub(crate) use visibility::{OutageKind, RESTORED};

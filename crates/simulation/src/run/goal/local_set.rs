@@ -5,7 +5,7 @@ use fedrs_api::labels;
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
 
-use crate::{run::runner::Runner, sim_federation::NAMESPACE};
+use crate::{checks::is_labeled, run::runner::Runner, sim_federation::NAMESPACE};
 
 /// What is wrong with the local ReplicaSet of `frs` in `member`, besides its replicas. One that is not ours has nothing wrong.
 pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -> Option<String> {
@@ -23,11 +23,6 @@ pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -
     Some(format!(
         "{name}: pod {pod} in {member} lacks labels of fedrs"
     ))
-}
-
-/// Whether a local ReplicaSet belongs to a FederatedReplicaSet.
-pub(in crate::run) fn is_labeled(set: &Value) -> bool {
-    set["metadata"]["labels"].get(labels::REPLICA_SET).is_some()
 }
 
 /// The first field that differs from what the user wrote.

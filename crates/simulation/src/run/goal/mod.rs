@@ -8,7 +8,7 @@ mod layout;
 mod local_set;
 mod status;
 
-pub(super) use local_set::{is_labeled, pods_of, wrong_object};
+pub(super) use local_set::{pods_of, wrong_object};
 pub(super) use status::wrong_member;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use tokio::time::{Duration, Instant};
 
 use super::runner::Runner;
 use crate::{
-    checks::Invariant,
+    checks::{Invariant, is_labeled},
     join::MEMBERS_PATH,
     observe::LocalSetState,
     plan::{Action, Fault, Plan},

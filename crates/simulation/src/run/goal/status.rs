@@ -10,8 +10,10 @@ use fedrs_api::{
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
 
-use super::local_set::{is_labeled, pods_of};
-use crate::{observe::LocalSetState, run::runner::Runner, sim_federation::HOST};
+use super::local_set::pods_of;
+use crate::{
+    checks::is_labeled, observe::LocalSetState, run::runner::Runner, sim_federation::HOST,
+};
 
 /// The conditions that are absent from a set that has what it asks for.
 const PROBLEMS: [ConditionType; 8] = [

@@ -7,11 +7,11 @@ use tokio::time::{Duration, Instant};
 
 use super::wait::{Failed, reached, replicas, requested, scale, stays};
 use crate::{
-    checks::OutageKind,
+    checks::{OutageKind, is_labeled},
     join::MEMBERS_PATH,
     plan::{Closing, Fault},
     run::{
-        goal::{Goal, REACHED_WITHIN, is_labeled, wrong_member},
+        goal::{Goal, REACHED_WITHIN, wrong_member},
         runner::Runner,
     },
     sim_federation::HOST,

@@ -12,10 +12,11 @@ use super::wait::{
     Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
 };
 use crate::{
+    checks::is_labeled,
     plan::Drift,
     run::{
         actions::LOCAL_SETS,
-        goal::{is_labeled, pods_of, wrong_object},
+        goal::{pods_of, wrong_object},
         runner::Runner,
     },
     sim_federation::{FRS_PATH, HOST, NAMESPACE},

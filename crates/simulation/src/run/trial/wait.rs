@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
 use crate::{
-    checks::Invariant,
-    run::{goal::is_labeled, runner::Runner},
+    checks::{Invariant, is_labeled},
+    run::runner::Runner,
     sim_federation::{FRS_PATH, HOST},
 };
 
