@@ -16,6 +16,9 @@ use crate::{
     progress::{Progress, Reporter},
 };
 
+/// How often a ReplicaSet that changes meanwhile is read again before its deletion fails.
+const MAX_READS: u32 = 10;
+
 /// The ReplicaSets of the federation in `member`.
 async fn list(
     member: &ClusterClient,
@@ -69,20 +72,15 @@ pub(crate) async fn delete_empty(
     namespaces: Option<&[String]>,
     reporter: &mut dyn Reporter,
 ) -> Result<(), RequestError> {
-    let sets = list(member, membership, namespaces).await?;
-    let (empty, others): (Vec<_>, Vec<_>) = sets.into_iter().partition(|set| replicas(set) == 0);
-    for set in empty {
-        delete(member, &set).await?;
-        reporter.progress(Progress::ReplicaSetDeleted {
-            namespace: set.namespace().unwrap_or_default(),
-            name: set.name_any(),
-        });
-    }
-    for set in others {
-        reporter.progress(Progress::ReplicaSetKept {
-            namespace: set.namespace().unwrap_or_default(),
-            name: set.name_any(),
-            replicas: replicas(&set),
+    for set in list(member, membership, namespaces).await? {
+        let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
+        reporter.progress(match delete_if_empty(member, set).await? {
+            None => Progress::ReplicaSetDeleted { namespace, name },
+            Some(replicas) => Progress::ReplicaSetKept {
+                namespace,
+                name,
+                replicas,
+            },
         });
     }
     Ok(())
@@ -95,19 +93,35 @@ fn replicas(set: &ReplicaSet) -> i32 {
     desired.max(existing).unwrap_or_default()
 }
 
-/// Deletes `set`, if it has not been changed since it was read.
-async fn delete(member: &ClusterClient, set: &ReplicaSet) -> Result<(), RequestError> {
+/// Deletes `set` if it has no replicas; returns how many it has otherwise. Reads it again if it was changed since it was read:
+/// its status follows the pods.
+async fn delete_if_empty(
+    member: &ClusterClient,
+    mut set: ReplicaSet,
+) -> Result<Option<i32>, RequestError> {
     let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
-    let parameters = DeleteParams::background().preconditions(Preconditions {
-        uid: set.uid(),
-        resource_version: set.resource_version(),
-    });
     let sets: Api<ReplicaSet> = Api::namespaced(member.client(), &namespace);
-    let operation = format!("delete replicaset {namespace}/{name}");
-    let response = member
-        .call(operation, sets.delete(&name, &parameters))
-        .await;
-    none_if_not_found(response).map(drop)
+    let mut reads_left = MAX_READS;
+    loop {
+        if replicas(&set) > 0 {
+            return Ok(Some(replicas(&set)));
+        }
+        let parameters = DeleteParams::background().preconditions(Preconditions {
+            uid: set.uid(),
+            resource_version: set.resource_version(),
+        });
+        let operation = format!("delete replicaset {namespace}/{name}");
+        let deletion = sets.delete(&name, &parameters);
+        match none_if_not_found(member.call(operation, deletion).await) {
+            Err(error) if error.code() == Some(409) && reads_left > 0 => reads_left -= 1,
+            response => return response.map(|_| None),
+        }
+        let operation = format!("get replicaset {namespace}/{name}");
+        let Some(live) = member.call(operation, sets.get_opt(&name)).await? else {
+            return Ok(None);
+        };
+        set = live;
+    }
 }
 
 #[cfg(test)]

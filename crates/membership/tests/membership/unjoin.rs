@@ -5,6 +5,7 @@ use membership::{
     unjoin::{UnjoinMode, UnjoinRequest},
 };
 use serde_json::{Value, json};
+use sim_cluster::{RequestMatcher, Status, Verb};
 
 use crate::{
     clusters::{NAMESPACE, wait_until},
@@ -68,6 +69,31 @@ async fn a_repeated_unjoin_completes_an_interrupted_one_as_the_user() {
     assert!(set("drained").is_none() && set("theirs").is_some());
     let outcome = federation.unjoin("eu", federation.as_user("eu")).await;
     outcome.failed().contains(&["member eu not found"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_set_that_changes_meanwhile_is_read_again_before_its_deletion() {
+    for (conflicts, is_deleted) in [(2, true), (u32::MAX, false)] {
+        let federation = Federation::joined(&["eu"]).await;
+        let eu = federation.member("eu");
+        eu.create(local_set("web", 0, &federation.host_id()));
+        federation.host.delete(FEDRS, "MemberCluster", "", "eu");
+        let deletions = RequestMatcher::all()
+            .verb(Verb::Delete)
+            .resource("replicasets");
+        let kind = eu.api().kind_of("apps/v1", "ReplicaSet").unwrap();
+        let conflict = Status::conflict(&kind, "web", "the object was modified");
+        eu.sim.faults().refuse(deletions, conflicts, conflict);
+        let outcome = federation.unjoin("eu", federation.as_user("eu")).await;
+        if is_deleted {
+            outcome.succeeded().contains(&["default/web deleted"]);
+        } else {
+            let failed = "failed to delete replicaset default/web";
+            outcome.failed().contains(&[failed]);
+        }
+        let left = eu.get("apps/v1", "ReplicaSet", "default", "web");
+        assert_eq!(left.is_none(), is_deleted);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
