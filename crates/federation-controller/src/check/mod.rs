@@ -115,6 +115,10 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             }
         }
         times.extend(member.evaluation.next_creation());
+        if member.evaluation.open_scale_up() > 0 {
+            // Nothing shows when it can no longer be carried out: until then its replicas count as requested.
+            times.push(after(decision.now, settings.recheck_interval));
+        }
     }
     if decision.unconfirmed().next().is_some() {
         // What shows that a watch works causes no check.

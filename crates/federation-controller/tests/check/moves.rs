@@ -36,6 +36,23 @@ fn f37_a_set_that_is_not_settled_is_checked_every_minute() {
 }
 
 #[test]
+fn f27_a_settled_set_is_checked_until_a_lost_scale_up_can_not_be_carried_out_any_more() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let settled = world.previous.clusters[0].internal.requested_replicas;
+    let open = |world: &mut World, replicas| {
+        let set = world.members[0].view.workload.as_mut().unwrap();
+        set.open_scale_up = replicas;
+        let decided = world.check();
+        let requested = decided.status.clusters[0].internal.requested_replicas;
+        (decided.actions.len(), requested, decided.next_check)
+    };
+    let next = Some(at(world.now + 60));
+    assert_eq!(open(&mut world, Some(20)), (0, Some(20), next));
+    assert_eq!(open(&mut world, None), (0, settled, None));
+}
+
+#[test]
 fn f27_a_settled_set_is_not_written() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);

@@ -20,6 +20,10 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
             return None;
         }
         let since = observed.oldest_belief(member);
+        // A list shows no pods of a ReplicaSet that was released, until they have their labels again.
+        if part.is_labeled.since(since).any(|labeled| !labeled) {
+            return None;
+        }
         let ready = part.ready.since(since).min()?;
         let runs = *part.desired.since(since).min()?.min(ready);
         (now < runs).then(|| {

@@ -9,6 +9,7 @@
 //! A run ends at the first invariant that does not hold. The same plan gives the same trace, byte for byte.
 
 mod actions;
+mod describe;
 mod failures;
 mod goal;
 mod panics;

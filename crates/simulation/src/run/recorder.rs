@@ -6,15 +6,18 @@
 //!                                                                 '--> Observed, Trace
 //! ```
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::names;
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
-use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes, kinds};
+use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes};
 use tokio::{sync::Notify, time::Duration};
 
-use super::failures::Failures;
+use super::{
+    describe::{describe, pods, short},
+    failures::Failures,
+};
 use crate::{
     changes::next_changes,
     checks::{self, Invariant, Observed, RESTORED, Violation},
@@ -355,74 +358,4 @@ fn set_of(change: &Change) -> Option<String> {
     let pod = change.new.as_ref().or(change.old.as_ref())?;
     let name = pod["metadata"]["ownerReferences"][0]["name"].as_str()?;
     Some(name.to_owned())
-}
-
-/// The pods of a set that run: `web: 7 run (m1 4 of 4, m2 3 of 5)`.
-fn pods(observed: &Observed, set: &str) -> String {
-    let mut total = 0;
-    let mut parts = String::new();
-    for (member, part) in observed.parts(set) {
-        let (ready, desired) = (*part.ready.now(), *part.desired.now());
-        total += ready;
-        let comma = if parts.is_empty() { "" } else { ", " };
-        let _ = write!(parts, "{comma}{member} {ready} of {desired}");
-    }
-    format!("{set}: {total} run ({parts})")
-}
-
-/// What the controller changed, if it is of interest.
-fn describe(cluster: &str, change: &Change) -> Option<String> {
-    let name = &change.name;
-    if change.kind == *kinds::REPLICA_SETS {
-        let replicas = |object: &Option<sim_cluster::Object>| {
-            object
-                .as_ref()
-                .map(|object| object["spec"]["replicas"].to_string())
-        };
-        return Some(match (replicas(&change.old), replicas(&change.new)) {
-            (None, Some(now)) => format!("{cluster}: creates ReplicaSet {name}, {now} replicas"),
-            (Some(_), None) => format!("{cluster}: deletes ReplicaSet {name}"),
-            (Some(old), Some(now)) if old != now => {
-                format!("{cluster}: scales {name} from {old} to {now}")
-            }
-            _ => format!("{cluster}: changes ReplicaSet {name}"),
-        });
-    }
-    if change.kind.plural == "events" {
-        let event = change.new.as_ref()?;
-        let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
-        let about = event["involvedObject"]["name"].as_str().unwrap_or_default();
-        return Some(format!(
-            "event {about}: {}: {}",
-            text("reason"),
-            text("message")
-        ));
-    }
-    let kind = &change.kind.kind;
-    match (&change.old, &change.new) {
-        (None, _) => Some(format!("{cluster}: creates {kind} {name}")),
-        (_, None) => Some(format!("{cluster}: deletes {kind} {name}")),
-        (Some(old), Some(new)) if cluster == HOST && old["status"] != new["status"] => {
-            Some(format!("status of {name}: {}", status(&new["status"])))
-        }
-        _ if change.kind.plural == "leases" => None,
-        _ => Some(format!("{cluster}: changes {kind} {name}")),
-    }
-}
-
-/// The true conditions of a status, with their reasons.
-fn status(status: &serde_json::Value) -> String {
-    let conditions = status["conditions"].as_array().into_iter().flatten();
-    let words = conditions.map(|condition| {
-        let text = |field: &str| condition[field].as_str().unwrap_or_default();
-        format!("{}={} ({})", text("type"), text("status"), text("reason"))
-    });
-    words.collect::<Vec<_>>().join(", ")
-}
-
-/// The path of a request without its group.
-fn short(uri: &Uri) -> &str {
-    let path = uri.path();
-    path.find("/namespaces/default/")
-        .map_or(path, |place| &path[place + "/namespaces/default/".len()..])
 }
