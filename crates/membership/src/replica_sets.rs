@@ -74,7 +74,9 @@ pub(crate) async fn delete_empty(
 ) -> Result<(), RequestError> {
     for set in list(member, membership, namespaces).await? {
         let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
-        reporter.progress(match delete_if_empty(member, set).await? {
+        // A large future, in those of all commands that delete.
+        let replicas = Box::pin(delete_if_empty(member, set)).await?;
+        reporter.progress(match replicas {
             None => Progress::ReplicaSetDeleted { namespace, name },
             Some(replicas) => Progress::ReplicaSetKept {
                 namespace,
