@@ -238,8 +238,15 @@ impl<'a> MemberEvaluation<'a> {
             && (self.member.awaited || had_replicas || self.previously_desired() > 0)
     }
 
+    /// Capacity probes that the last check placed and that are requested of the member: the surge may not have allowed them yet.
+    pub(super) fn requested_probes(&self) -> u64 {
+        let beside_probes = self.previously_desired() - self.probes();
+        let requested = self.believed_requested();
+        requested.saturating_sub(beside_probes).min(self.probes())
+    }
+
     /// Capacity probes that the last check placed.
-    pub(super) fn probes(&self) -> u64 {
+    fn probes(&self) -> u64 {
         self.previous.map_or(0, |previous| {
             count::from_status(previous.internal.capacity_probes)
         })

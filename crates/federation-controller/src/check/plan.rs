@@ -156,7 +156,7 @@ fn lay_out<'a>(
                 // They were not written, or will not run.
                 0
             } else {
-                member.probes().min(member.believed_requested())
+                member.requested_probes()
             },
             capacity: member.capacity,
             rejecting: member.rejects_for_long(now, settings)

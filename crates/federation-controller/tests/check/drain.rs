@@ -289,3 +289,22 @@ fn f39_a_drained_member_that_shows_nothing_may_have_what_was_last_requested_of_i
         assert!(actions.is_empty(), "{draining}: {actions:?}");
     }
 }
+
+#[test]
+fn f34_capacity_probes_do_not_come_and_go_while_a_drained_member_waits_for_capacity() {
+    let preference = json!({ "weight": 1, "minReplicas": 2, "maxReplicas": 4 });
+    let placement =
+        json!({ "clusters": { "*": { "weight": 1 }, "a": preference }, "rebalance": true });
+    for capacities in [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)] {
+        let mut world = World::new(frs(3, placement.clone()), &["a", "b", "c"]);
+        world.capacity.insert("b".to_owned(), capacities.0);
+        world.capacity.insert("c".to_owned(), capacities.1);
+        world.settle(1);
+        let mut world = drained(world, "a");
+        for _ in 0..60 {
+            // Ends at each moment.
+            world.settle(0);
+            world.now += 10;
+        }
+    }
+}
