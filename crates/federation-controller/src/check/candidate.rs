@@ -103,7 +103,12 @@ impl<'a> Candidate<'a> {
 
     /// Replicas that count as current (F13): no capacity probes, and none that turned out not to fit.
     fn current(&self) -> u64 {
-        let requested = self.requested.saturating_sub(self.probes);
-        requested.min(self.capacity.capacity.unwrap_or(u64::MAX))
+        let capacity = self.capacity.capacity.unwrap_or(u64::MAX);
+        self.requested_without_probes().min(capacity)
+    }
+
+    /// Requested replicas that are no capacity probes.
+    pub(super) fn requested_without_probes(&self) -> u64 {
+        self.requested.saturating_sub(self.probes)
     }
 }

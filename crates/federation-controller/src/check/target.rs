@@ -160,8 +160,9 @@ fn place_pending(
     let mut left = unplaced;
     for (target, candidate) in targets.iter_mut().zip(candidates) {
         // The last probes are not pending replicas: otherwise they would replace the next ones, and be removed without them.
-        let requested = candidate.requested.saturating_sub(candidate.probes);
-        let beyond_layout = requested.saturating_sub(target.layout);
+        let beyond_layout = candidate
+            .requested_without_probes()
+            .saturating_sub(target.layout);
         let allowed = candidate.max().saturating_sub(target.layout);
         target.pending = beyond_layout
             .min(candidate.unscheduled)

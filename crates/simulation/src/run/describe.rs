@@ -78,7 +78,7 @@ fn conditions(status: &Value) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The fields that differ, with their new values: `clusters[1].capacity=4`.
+/// The fields that differ, with their new values: `.clusters[1].capacity=4`.
 fn changed_fields(old: &Value, new: &Value) -> Vec<String> {
     let nested = |name: String, old: &Value, new: &Value| {
         let fields = changed_fields(old, new);
