@@ -214,6 +214,25 @@ impl<'a> MemberEvaluation<'a> {
         self.believed.max(target.total())
     }
 
+    /// The generation that shows external changes. That of a set without its label says nothing: whoever removed the label has
+    /// changed the set.
+    pub(super) fn generation(&self) -> Option<i64> {
+        let labeled = self.live_set().filter(|_| self.member.has_label());
+        labeled.map(|set| set.generation)
+    }
+
+    /// Replicas beyond those believed that an earlier leader may have requested shortly before it ended, and that the last status
+    /// does not show. Not if it happens repeatedly: the member may not tell the truth.
+    pub(super) fn unpublished(&self, now: Timestamp) -> u64 {
+        let believed = self.most_believed();
+        let is_new = self.requested() > believed && self.writes.is_first_change(self.generation());
+        if !is_new && !self.writes.restores_first_change(now) {
+            return 0;
+        }
+        let reported = self.requested().max(self.possibly_ready());
+        reported.saturating_sub(believed)
+    }
+
     /// Replicas that the member may have: a pending write may or may not have been carried out, and one that shows nothing may
     /// have what was last requested of it, for example while it is drained.
     pub(super) fn possibly_requested(&self) -> u64 {

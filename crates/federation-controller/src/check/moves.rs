@@ -27,6 +27,8 @@ pub(super) struct ReplicaState {
     /// The most replicas that the cluster is believed to have: what it reports beyond them neither lets replicas elsewhere be
     /// removed, nor takes the place of new ones. 0 if its replicas end anyway: replacements are requested beside them.
     pub(super) limit: u64,
+    /// Replicas beyond `limit` that take the place of new ones all the same: an earlier leader may have requested them.
+    pub(super) unpublished: u64,
     /// Replicas that it should have, with capacity probes.
     pub(super) target: u64,
     /// Of these: pending, as no cluster can run them now (F18).
@@ -42,7 +44,8 @@ impl ReplicaState {
     /// Replicas that are requested, that may be at any time, or that still run although they are no longer requested.
     fn present(&self) -> u64 {
         let requested = self.requested.max(self.open_scale_up);
-        requested.max(self.ready).min(self.limit)
+        let most = self.limit.saturating_add(self.unpublished);
+        requested.max(self.ready).min(most)
     }
 
     /// Available replicas that are requested.

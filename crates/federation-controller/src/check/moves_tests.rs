@@ -15,6 +15,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
         pending: 0,
         unreliable: false,
         limit: u64::MAX,
+        unpublished: 0,
     }
 }
 

@@ -109,11 +109,8 @@ impl MemberStep {
         needs_write: bool,
         now: Timestamp,
     ) {
-        // The generation of a set without its label says nothing: whoever removed the label has changed the set.
-        let labeled = member.live_set().filter(|_| member.member.has_label());
-        let generation = labeled.map(|set| set.generation);
         let writes = std::mem::take(&mut self.writes);
-        self.writes = writes.observe(generation, needs_write, now, snapshot.settings);
+        self.writes = writes.observe(member.generation(), needs_write, now, snapshot.settings);
         let held_until = self.writes.held_until(now, snapshot.settings);
         self.held_until = held_until.filter(|_| needs_write);
     }
@@ -150,6 +147,7 @@ fn next_replicas(
             } else {
                 member.limit(planned.target)
             },
+            unpublished: member.unpublished(now),
             target: planned.goal(),
             pending: planned.target.pending,
         })

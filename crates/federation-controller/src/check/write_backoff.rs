@@ -24,6 +24,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 const FREE_RESTORATIONS: i32 = 1;
 /// Failed writes in a row that need no pause: one or two conflicts are normal.
 const FREE_FAILURES: i32 = 2;
+/// How long replicas of an external change may take to end once it is restored.
+const REMOVAL: Duration = Duration::from_secs(60);
 /// A set counts as contended after so many external changes in a row.
 const CONTENDED: i32 = 5;
 
@@ -103,6 +105,18 @@ impl WriteBackoff {
     pub(super) fn without_generation(mut self) -> Self {
         self.0.written_generation = None;
         self
+    }
+
+    /// Whether the set, now at `generation`, was changed externally, and was not before.
+    pub(super) fn is_first_change(&self, generation: Option<i64>) -> bool {
+        let written = self.0.written_generation;
+        self.0.drift_count == 0 && written.is_some() && written != generation
+    }
+
+    /// Whether the first external change is yet to be restored, or was a short time ago, so that its replicas may not have ended.
+    pub(super) fn restores_first_change(&self, now: Timestamp) -> bool {
+        let repaired = self.0.repaired_time.as_ref();
+        self.0.drift_count == 1 && repaired.is_none_or(|time| now < after(time.0, REMOVAL))
     }
 
     /// Whether the next write restores the set after an external change.

@@ -3,7 +3,9 @@
 use cluster_informer::WorkloadView;
 use federation_controller::check::{Outcome, Outcomes, with_outcomes};
 
-use crate::world::{DESIRED, World, at, condition, condition_message, hold};
+use serde_json::json;
+
+use crate::world::{DESIRED, World, at, condition, condition_message, frs, hold};
 
 /// Another writer scales the set in a to 7.
 fn scale_externally(world: &mut World) {
@@ -41,6 +43,33 @@ fn f29_repeated_external_changes_are_repaired_with_backoff() {
         world.now += 1;
     }
     assert_eq!(repaired, [0, 10, 30, 70, 130, 190, 250]);
+}
+
+#[test]
+fn f20_what_an_earlier_leader_requested_and_did_not_publish_uses_the_surge() {
+    let mut world = World::settled(30);
+    let weight = |weight| json!({ "weight": weight });
+    let clusters = json!({ "a": weight(1), "b": weight(8), "c": weight(1) });
+    world.frs = frs(30, json!({ "rebalance": true, "clusters": clusters }));
+    // It was moving replicas from b and c to a, all with a surge of 7, and died before its first status.
+    for (member, replicas) in world.members.iter_mut().zip([24, 3, 10]) {
+        let generation = member.view.workload.as_ref().unwrap().generation;
+        hold(member, replicas, replicas);
+        let set = member.view.workload.as_mut().unwrap();
+        set.generation = generation + i64::from(replicas != 10);
+        set.observed_generation = set.generation;
+    }
+    for _ in 0..20 {
+        world.step();
+        let placed = world.placed();
+        let requested: u32 = placed.iter().sum();
+        assert!(
+            requested <= 37,
+            "30 and a surge of 25 %, not {requested}: {placed:?}"
+        );
+        assert!(world.ready() >= 30, "{placed:?}");
+    }
+    assert_eq!(world.placed(), [3, 24, 3]);
 }
 
 #[test]
