@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::{
     change::KeyedChange,
     cluster_info::ClusterInfo,
-    health::Health,
+    health::{Health, HealthyProbes},
     member_view::{MemberView, UnreadNamespace, WorkloadTotals},
     nodes::{Changed, NodeTable},
     store::{Clock, HealthChange, MemberStore, Watch},
@@ -195,6 +195,11 @@ impl ClusterStore {
             self.returned.notify_one();
         }
         change
+    }
+
+    /// The healthy results of the probe.
+    pub(crate) fn with_healthy_probes<T>(&self, read: impl FnOnce(&HealthyProbes) -> T) -> T {
+        self.whole.with_healthy_probes(read)
     }
 
     /// Lists everything again.

@@ -45,12 +45,6 @@ impl Notifier {
         change
     }
 
-    /// Whether the controller lacks a permission. An API server that starts knows none: it also says so of the probe, or does
-    /// not answer that yet.
-    pub(crate) fn is_forbidden(&self, error: &Error) -> bool {
-        error.code() == Some(403) && self.store.health() == Health::Healthy
-    }
-
     /// Changes the nodes, and reports the changes of workloads and of the member.
     pub(crate) fn change_nodes(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
         let (workloads, is_news) = self.store.change_nodes(change);
@@ -71,6 +65,35 @@ impl Notifier {
     }
 }
 
+/// Whether the controller lacks a permission, or an API server that starts rejects everything because it knows none yet: also the
+/// probe, unless it was restarted between two of them. So a rejection counts if the probe has succeeded since the first one.
+#[derive(Debug, Default)]
+pub(crate) struct Rejections {
+    /// The number of healthy probes at the first of the rejections in a row.
+    first: Option<u64>,
+}
+
+impl Rejections {
+    /// A request has failed. Whether the permission for it is missing.
+    pub(crate) fn counts(&mut self, error: &Error, store: &ClusterStore) -> bool {
+        if error.code() != Some(403) || store.health() != Health::Healthy {
+            self.end();
+            return false;
+        }
+        store.with_healthy_probes(|probes| {
+            let first = self.first.filter(|first| !probes.have_ended_since(*first));
+            let first = first.unwrap_or(probes.total());
+            self.first = Some(first);
+            first < probes.total()
+        })
+    }
+
+    /// A request has succeeded, or has failed otherwise.
+    pub(crate) fn end(&mut self) {
+        self.first = None;
+    }
+}
+
 /// Handles the events of the nodes.
 ///
 /// A silent watch of nodes is reopened like any other, but the view of the member does not depend on it: a node only lowers
@@ -78,8 +101,7 @@ impl Notifier {
 pub(crate) struct NodeHandler {
     pub(crate) notifier: Notifier,
     pub(crate) clock: ServerClock,
-    /// Whether the last request was forbidden.
-    was_forbidden: bool,
+    rejections: Rejections,
 }
 
 impl NodeHandler {
@@ -87,7 +109,7 @@ impl NodeHandler {
         Self {
             notifier,
             clock: ServerClock::default(),
-            was_forbidden: false,
+            rejections: Rejections::default(),
         }
     }
 
@@ -117,17 +139,14 @@ impl EventHandler<NodeObject> for NodeHandler {
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
-        self.was_forbidden = false;
+        self.rejections.end();
         self.clock.end_list();
         self.change(|nodes, _| nodes.end_list());
     }
 
     fn on_error(&mut self, error: &Error) {
         debug!(%error, "watch of nodes failed");
-        // An API server that was restarted between two probes knows no permissions at first: the second rejection counts.
-        let is_forbidden = self.notifier.is_forbidden(error);
-        let lacks_permission = is_forbidden && self.was_forbidden;
-        self.was_forbidden = is_forbidden;
+        let lacks_permission = self.rejections.counts(error, &self.notifier.store);
         // Without the permission to watch them, nothing would update what a list showed.
         if lacks_permission || matches!(error.kind, ErrorKind::TooManyObjects) {
             self.change(|nodes, _| nodes.forbid());

@@ -32,6 +32,35 @@ pub enum Health {
     },
 }
 
+/// The healthy results of the probe, which tell errors of before from those of after one of them.
+#[derive(Debug, Default)]
+pub(crate) struct HealthyProbes {
+    total: u64,
+    /// The total when a probe last failed.
+    failed_at: u64,
+}
+
+impl HealthyProbes {
+    /// Records the result of a probe.
+    pub(crate) fn observe(&mut self, health: &Health) {
+        if *health == Health::Healthy {
+            self.total += 1;
+        } else {
+            self.failed_at = self.total;
+        }
+    }
+
+    /// How many there were.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether a probe has failed since there were `then`.
+    pub(crate) fn have_ended_since(&self, then: u64) -> bool {
+        self.failed_at >= then
+    }
+}
+
 /// For logs.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,7 +19,11 @@ use serde::Deserialize;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use crate::{cluster_info::text_hash, handlers::Notifier, nodes::MAX_NODES};
+use crate::{
+    cluster_info::text_hash,
+    handlers::{Notifier, Rejections},
+    nodes::MAX_NODES,
+};
 
 /// How the nodes of a returned member are confirmed.
 #[derive(Clone, Debug)]
@@ -63,14 +67,18 @@ struct LeaseSpec {
 /// Confirms the nodes each time the member returns, without an end.
 pub(crate) async fn run(clients: ClientReceiver, settings: NodeLeaseSettings, notifier: &Notifier) {
     let returned = &notifier.store.returned;
+    let mut rejections = Rejections::default();
     let mut is_confirming = false;
     loop {
         if !is_confirming {
             returned.notified().await;
         }
         is_confirming = match list(&clients, &settings).await {
-            Ok(leases) => !observe(notifier, &leases),
-            Err(error) if notifier.is_forbidden(&error) => {
+            Ok(leases) => {
+                rejections.end();
+                !observe(notifier, &leases)
+            }
+            Err(error) if rejections.counts(&error, &notifier.store) => {
                 info!(%error, "the Leases of the nodes can't be read: the nodes are not confirmed");
                 notifier.change_nodes(|nodes, _| nodes.end_confirmation());
                 false

@@ -199,10 +199,10 @@ impl NodeTable {
         before
     }
 
-    /// The member has returned: what its pods say may be from before its outage.
+    /// The member has returned: what its pods say may be from before its outage. Also if nodes were forbidden: the next answer
+    /// tells whether they still are.
     pub(crate) fn begin_confirmation(&mut self) -> Changed {
-        let is_forbidden = matches!(self.info, NodeInfo::Forbidden);
-        if is_forbidden || is_planted(PlantedBug::ReturnedPodsBelieved) {
+        if is_planted(PlantedBug::ReturnedPodsBelieved) {
             return Changed::new();
         }
         let before = self.states();
@@ -215,7 +215,7 @@ impl NodeTable {
         before
     }
 
-    /// All nodes that can report have reported, or the controller may not list their Leases.
+    /// All nodes that can report have reported, or the controller may not list them or their Leases.
     pub(crate) fn end_confirmation(&mut self) -> Changed {
         let before = self.states();
         self.confirming = false;

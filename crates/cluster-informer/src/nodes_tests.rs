@@ -105,6 +105,12 @@ fn f33_after_a_return_a_dead_node_is_not_waited_for_and_its_return_confirms_it()
     nodes.begin_confirmation();
     assert_eq!(
         nodes.state(Some(a)),
+        NodeState::Unconfirmed,
+        "perhaps they may be read now"
+    );
+    nodes.forbid();
+    assert_eq!(
+        nodes.state(Some(a)),
         NodeState::Ready,
         "nodes that may not be read say nothing"
     );

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use crate::{
     change::{KeyedChange, WorkloadChange},
     cluster_info::ClusterInfo,
-    health::Health,
+    health::{Health, HealthyProbes},
     member_view::WorkloadTotals,
     nodes::{Changed, NodeTable},
     pod::PodObject,
@@ -57,6 +57,7 @@ struct State {
     /// The member's clock, while workloads are listed; the pods have their own.
     clock: ServerClock,
     health: Health,
+    healthy_probes: HealthyProbes,
     /// Whether it has been unreachable, or rejected the credentials, since it was last healthy.
     is_away: bool,
     has_been_healthy: bool,
@@ -146,6 +147,7 @@ impl MemberStore {
             pod_watch: WatchState::default(),
             clock: ServerClock::default(),
             health: Health::Unknown,
+            healthy_probes: HealthyProbes::default(),
             is_away: false,
             has_been_healthy: false,
             version: None,
@@ -417,9 +419,15 @@ impl MemberStore {
         self.state.read().has_been_healthy
     }
 
+    /// The healthy results of the probe.
+    pub(crate) fn with_healthy_probes<T>(&self, read: impl FnOnce(&HealthyProbes) -> T) -> T {
+        read(&self.state.read().healthy_probes)
+    }
+
     /// Sets the result of a probe.
     pub(crate) fn set_health(&self, health: Health) -> HealthChange {
         let mut state = self.state.write();
+        state.healthy_probes.observe(&health);
         let before = mem::replace(&mut state.health, health);
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;

@@ -132,28 +132,48 @@ async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes
     );
 }
 
-/// An API server that starts has not read the roles yet: it rejects what it allows a moment later.
-#[tokio::test(start_paused = true)]
-async fn f39_nodes_that_a_starting_api_server_does_not_show_are_confirmed_all_the_same() {
-    let set = replica_set(1, 1);
+fn lease(time: &str) -> serde_json::Value {
+    let renewed = format!("2026-01-01T00:00:{time}.000000Z");
+    json!({ "metadata": { "name": "n", "uid": "n" }, "spec": { "renewTime": renewed } })
+}
+
+/// A pod that is ready, on a node that has renewed its Lease.
+async fn world_with_a_node() -> World {
     let mut pod = pod("p1", Some("n"));
     pod["status"]["conditions"] = json!([{ "type": "Ready", "status": "True" }]);
     let node = json!({
         "metadata": { "name": "n", "uid": "n" },
         "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
     });
-    let lease = |time: &str| json!({ "metadata": { "name": "n", "uid": "n" }, "spec": { "renewTime": time } });
-    let world = World::new([(SET_PATH, set), (POD_PATH, pod)]);
+    let world = World::new([(SET_PATH, replica_set(1, 1)), (POD_PATH, pod)]);
     {
         let mut member = world.member.lock();
         member.may_list_nodes = true;
         member.put(NODE_PATH, node);
-        member.put(LEASE_PATH, lease("2026-01-01T00:00:00.000000Z"));
+        member.put(LEASE_PATH, lease("00"));
     }
     world.synced().await;
     world
         .until("the pod counts", || world.view().pods.ready == 1)
         .await;
+    world
+}
+
+/// The pod counts once its node has renewed its Lease, and not before.
+async fn waits_for_the_lease(world: &World) {
+    world.synced().await;
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(world.view().pods.doubtful, 1, "the node may be dead");
+    world.member.lock().put(LEASE_PATH, lease("10"));
+    world
+        .until("the pod counts", || world.view().pods.ready == 1)
+        .await;
+}
+
+/// An API server that starts has not read the roles yet: it rejects what it allows a moment later.
+#[tokio::test(start_paused = true)]
+async fn f39_nodes_that_a_starting_api_server_does_not_show_are_confirmed_all_the_same() {
+    let world = world_with_a_node().await;
     world.lost().await;
     {
         let mut member = world.member.lock();
@@ -162,14 +182,46 @@ async fn f39_nodes_that_a_starting_api_server_does_not_show_are_confirmed_all_th
     }
     sleep(Duration::from_secs(60)).await;
     world.member.lock().starting = false;
-    world.synced().await;
-    sleep(Duration::from_secs(30)).await;
-    assert_eq!(world.view().pods.doubtful, 1, "the node may be dead");
-    let renewed = lease("2026-01-01T00:00:10.000000Z");
-    world.member.lock().put(LEASE_PATH, renewed);
+    waits_for_the_lease(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_a_restart_between_two_probes_does_not_make_nodes_forbidden() {
+    let world = world_with_a_node().await;
+    {
+        let mut member = world.member.lock();
+        member.starting = true;
+        member.cut_watches();
+    }
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(world.informer.store.health(), Health::Healthy);
+    world.member.lock().starting = false;
+    // It loses power before the nodes are listed again.
+    world.lost().await;
+    world.member.lock().down = false;
+    waits_for_the_lease(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_after_a_return_nodes_are_forbidden_only_if_they_still_are() {
+    let world = world_with_a_node().await;
+    {
+        let mut member = world.member.lock();
+        member.may_list_nodes = false;
+        member.cut_watches();
+    }
     world
-        .until("the pod counts", || world.view().pods.ready == 1)
+        .until("the nodes are forbidden", || {
+            let info = world.informer.store.cluster_info();
+            matches!(info.nodes, crate::NodeInfo::Forbidden)
+        })
         .await;
+    world.lost().await;
+    {
+        let mut member = world.member.lock();
+        (member.down, member.may_list_nodes) = (false, true);
+    }
+    waits_for_the_lease(&world).await;
 }
 
 #[tokio::test(start_paused = true)]
