@@ -15,8 +15,6 @@ pub(crate) struct LocalSet {
     pub(crate) desired: History<u64>,
     /// What the controller wrote there last: others may have changed it since.
     pub(crate) requested: History<u64>,
-    /// What the status of the FederatedReplicaSet records of that.
-    pub(super) recorded: u64,
     /// When others last changed the replicas, or deleted the ReplicaSet.
     pub(super) edited: Option<Instant>,
     /// Whether it belongs to a controller of the member.
@@ -44,7 +42,6 @@ impl LocalSet {
             uid: String::new(),
             desired: History::starting(0),
             requested: History::starting(0),
-            recorded: 0,
             edited: None,
             is_taken: History::starting(false),
             is_labeled: History::starting(false),

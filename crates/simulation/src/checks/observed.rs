@@ -41,8 +41,6 @@ pub(crate) struct Observed {
     sets: BTreeMap<String, ObservedSet>,
     members: BTreeMap<String, ObservedMember>,
     host: Visibility,
-    /// When a controller last started.
-    started: Instant,
 }
 
 /// A FederatedReplicaSet over time.
@@ -112,7 +110,6 @@ impl Observed {
                 .map(|&name| (name.to_owned(), member()))
                 .collect(),
             host: Visibility::default(),
-            started: Instant::now(),
         }
     }
 
@@ -174,7 +171,6 @@ impl Observed {
     /// Records that a controller starts: it lists all clusters.
     pub(crate) fn controller_starts(&mut self) {
         self.forget_in_flight();
-        self.started = Instant::now();
         let members = self.members.values_mut();
         let members = members.map(|member| &mut member.visibility);
         for visibility in members.chain([&mut self.host]) {
@@ -224,7 +220,6 @@ impl Observed {
                 local.planned.put(planned);
                 local.called_unknown =
                     (cluster["state"] == ClusterState::Unknown.as_str()).then(Instant::now);
-                local.recorded = recorded(&cluster["internal"]).unwrap_or(0);
             }
         }
         if change.new.is_none() {
@@ -387,13 +382,7 @@ impl Observed {
             let read = local.desired.since(oldest).min();
             return read.copied().unwrap_or(0).min(requested);
         }
-        // A leader that could not read the host, or before, did not record it.
-        let written = local.requested.changed();
-        if written > self.started && self.host.is_visible_since(written) {
-            requested
-        } else {
-            requested.min(local.recorded.max(*local.planned.now()))
-        }
+        requested
     }
 
     /// The names of the members, and their parts of a set.
@@ -579,12 +568,6 @@ fn is_closed(member: &Object) -> bool {
     let names = spec["namespaces"]["names"].as_array();
     let takes = names.is_none_or(|names| names.iter().any(|name| name == NAMESPACE));
     spec["unschedulable"] == true || spec["drain"] == true || !takes
-}
-
-/// The replicas requested of a member, as the controller's state in a status records them.
-fn recorded(internal: &Value) -> Option<u64> {
-    let state: Value = serde_json::from_str(internal.as_str()?).ok()?;
-    state["requestedReplicas"].as_u64()
 }
 
 fn is_ready_node(node: &Object) -> bool {
