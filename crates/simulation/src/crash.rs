@@ -120,6 +120,11 @@ impl Lifetime {
         });
     }
 
+    /// Takes back a crash that has not happened yet.
+    pub fn crash_no_more(&self) {
+        self.0.counters.lock().crash = None;
+    }
+
     /// Ends the lifetime now.
     pub fn end(&self) {
         self.0.counters.lock().ended = true;

@@ -265,6 +265,8 @@ impl Observed {
         for (name, local) in &mut member.local {
             local.put(sets.get(name));
             local.forget_in_flight();
+            // Also where the controller wrote last what it has now: that was earlier.
+            local.edited = Some(Instant::now());
         }
         let nodes = api.list(&kinds::NODES, None).into_iter().map(named);
         member.nodes = nodes

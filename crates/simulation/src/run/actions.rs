@@ -506,6 +506,7 @@ impl Runner {
                 json!({ "spec": { "paused": false, "placement": { "rebalance": true } } });
             self.patch(HOST, &path, &rebalance).await;
         }
+        self.processes.crash_no_more();
         self.start_controllers();
     }
 }

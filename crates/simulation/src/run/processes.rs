@@ -208,6 +208,13 @@ impl Processes {
         }
     }
 
+    /// Takes back the crashes that have not happened yet.
+    pub(super) fn crash_no_more(&self) {
+        for process in self.slots.iter().flatten() {
+            process.lifetime.crash_no_more();
+        }
+    }
+
     /// Suspends or resumes the election of a process. While suspended, it does not notice the end of its term.
     pub(super) fn suspend(&self, number: usize, on: bool) {
         let Some(process) = &self.slots[number] else {

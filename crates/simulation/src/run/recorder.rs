@@ -12,7 +12,10 @@ use fedrs_api::names;
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes};
-use tokio::{sync::Notify, time::Duration};
+use tokio::{
+    sync::Notify,
+    time::{Duration, Instant},
+};
 
 use super::{
     describe::{describe, pods, short},
@@ -40,6 +43,8 @@ struct State {
     /// Whether there is an election, and who holds the Lease.
     elects: bool,
     holder: String,
+    /// When the host was last restored.
+    host_restored: Option<Instant>,
     observed: Observed,
     /// How many of the next changes of ReplicaSets arrive late, and after which time, by member.
     delays: BTreeMap<String, (u32, Duration)>,
@@ -67,6 +72,7 @@ impl Recorder {
                 apis: clusters.iter().cloned().collect(),
                 elects,
                 holder: String::new(),
+                host_restored: None,
                 observed,
                 delays: BTreeMap::new(),
                 trace: Trace::starting(),
@@ -274,6 +280,7 @@ impl State {
         if cluster == HOST {
             // Who held the Lease then may not hold it any more.
             self.holder.clear();
+            self.host_restored = Some(Instant::now());
             let objects = |kind| {
                 let kind = api.kind_of("fedrs.dev/v1alpha1", kind);
                 let objects = kind.map(|kind| api.list(&kind, None));
@@ -308,7 +315,10 @@ impl State {
             process, cluster, ..
         } = *write;
         let is_of_election = ["leases", "namespaces"].contains(&change.kind.plural.as_str());
-        let is_known = !self.holder.is_empty();
+        // A process that starts again resumes the Lease that it held when the backup was made. It cannot know who held it last.
+        let term = self.observed.config().leader_election.renew_deadline;
+        let was_restored = |time: Instant| time.elapsed() < term;
+        let is_known = !self.holder.is_empty() && !self.host_restored.is_some_and(was_restored);
         // It was decided earlier, perhaps by a process that is gone.
         let is_late = self.observed.is_late(cluster, change);
         if self.elects && !is_late && is_known && process != self.holder && !is_of_election {
