@@ -109,8 +109,10 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
         .parts(name)
         .filter(|(other, part)| {
             let mut taken = part.is_taken.since(observed.oldest_belief(other));
-            // What a member without ready nodes runs is replaced, and what another controller has taken is not ours.
-            observed.is_known_to_be_back(other)
+            // What a member without ready nodes runs, or a ReplicaSet that is being deleted, is replaced, and what another
+            // controller has taken is not ours.
+            !part.is_terminating
+                && observed.is_known_to_be_back(other)
                 && observed.has_ready_nodes(other)
                 && !taken.any(|is_taken| *is_taken)
         })

@@ -17,6 +17,8 @@ pub(crate) struct LocalSet {
     pub(crate) requested: History<u64>,
     /// When others last changed the replicas, or deleted the ReplicaSet.
     pub(super) edited: Option<Instant>,
+    /// Whether it is being deleted, so that its pods may end at any time.
+    pub(super) is_terminating: bool,
     /// Whether it belongs to a controller of the member.
     pub(crate) is_taken: History<bool>,
     /// Whether it has the label of fedrs: it does until it is released.
@@ -43,6 +45,7 @@ impl LocalSet {
             desired: History::starting(0),
             requested: History::starting(0),
             edited: None,
+            is_terminating: false,
             is_taken: History::starting(false),
             is_labeled: History::starting(false),
             planned: History::starting(0),
@@ -68,6 +71,8 @@ impl LocalSet {
         if is_scaled && (set.is_none() || !is_ours) {
             self.edited = Some(Instant::now());
         }
+        let deleted = set.and_then(|set| set["metadata"].get("deletionTimestamp"));
+        self.is_terminating = deleted.is_some();
         self.is_taken.put(set.is_some_and(has_controller));
         self.is_labeled.put(set.is_some_and(|set| is_labeled(set)));
         let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
