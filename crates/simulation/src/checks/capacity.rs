@@ -25,7 +25,9 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
             return None;
         }
         let ready = part.ready.since(since).min()?;
-        let runs = *part.desired.since(since).min()?.min(ready);
+        // Pods without the label look as if they were gone.
+        let seen = part.placed.since(since).min()?;
+        let runs = *part.desired.since(since).min()?.min(ready).min(seen);
         (now < runs).then(|| {
             let name = &change.name;
             format!(

@@ -31,7 +31,7 @@ pub(crate) struct LocalSet {
     pub(crate) ready: History<u64>,
     /// `status.availableReplicas`.
     pub(crate) counted: History<u64>,
-    /// Pods on nodes that work.
+    /// Pods with the label of fedrs on nodes that work.
     pub(crate) placed: History<u64>,
     /// Changes that have been sent and take effect later, and whether the controller has to expect each.
     pub(super) in_flight: Vec<(DelayedRequest, bool)>,
@@ -109,7 +109,7 @@ pub(crate) fn desired(set: Option<&Object>) -> u64 {
         .unwrap_or(0)
 }
 
-/// Whether a local ReplicaSet belongs to a FederatedReplicaSet: it has its label until it is released.
+/// Whether a local ReplicaSet, or a pod, belongs to a FederatedReplicaSet: it has its label until it is released.
 pub(crate) fn is_labeled(object: &Value) -> bool {
     object["metadata"]["labels"]
         .get(labels::REPLICA_SET)

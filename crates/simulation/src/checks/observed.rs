@@ -12,7 +12,7 @@ use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
-    local_set::LocalSet,
+    local_set::{LocalSet, is_labeled},
     visibility::{OutageKind, Visibility, max_age},
 };
 use crate::{crash::DelayedRequest, history::History, sim_federation::NAMESPACE};
@@ -78,6 +78,8 @@ struct ObservedPod {
     owner: String,
     node: String,
     is_ready: bool,
+    /// Whether it has the label of fedrs, without which the controller does not see it.
+    is_labeled: bool,
 }
 
 impl Observed {
@@ -547,7 +549,8 @@ impl ObservedMember {
             });
             let (mut pods, mut ready) = (0, 0);
             for pod in placed {
-                pods += u64::from(self.nodes.get(&pod.node) != Some(&false));
+                let is_seen = pod.is_labeled && self.nodes.get(&pod.node) != Some(&false);
+                pods += u64::from(is_seen);
                 ready += u64::from(pod.is_ready);
             }
             changed |= ready != *local.ready.now();
@@ -593,5 +596,6 @@ fn observed_pod(pod: &Object) -> Option<ObservedPod> {
             .unwrap_or_default()
             .to_owned(),
         is_ready: crate::ready_pods::is_ready(pod, set),
+        is_labeled: is_labeled(pod),
     })
 }

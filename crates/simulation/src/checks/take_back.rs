@@ -46,7 +46,12 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         .parts(name)
         .filter(|(part, _)| *part != other && *part != member);
     let others: u64 = others
-        .filter_map(|(part, set)| set.requested.since(observed.oldest_belief(part)).max())
+        .filter_map(|(part, set)| {
+            // What a set adopts was requested on behalf of an earlier one.
+            let adopted = set.is_labeled.now().then(|| set.desired.now()).into_iter();
+            let requested = set.requested.since(observed.oldest_belief(part));
+            requested.chain(adopted).max()
+        })
         .sum();
     let (was, left) = (others + before.min(*own.requested.now()), others + now);
     let needed = scale_down.needed()?;
