@@ -13,7 +13,7 @@ pub(super) use status::wrong_member;
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{FederatedReplicaSet, MemberReason, ValidFrs};
+use fedrs_api::{ClusterReason, FederatedReplicaSet, MemberReason, ValidFrs};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
@@ -99,7 +99,7 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> 
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
     stays(runner, &goal, CALM_AFTER, Quiet::Nothing).await;
-    while any_member(runner, is_stabilizing) {
+    while any_member(runner, is_stabilizing) || any_set_stabilizes(runner) {
         stays(runner, &goal, LOOK, Quiet::Nothing).await;
     }
     let mut quiet = Quiet::Everything;
@@ -147,6 +147,17 @@ fn is_stabilizing(member: &Value) -> bool {
     let conditions = member["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|condition| condition["reason"] == MemberReason::Stabilizing.as_str())
+}
+
+/// Whether a set waits for a member to be healthy for longer, by a setting of its own.
+fn any_set_stabilizes(runner: &Runner) -> bool {
+    let sets = runner.sets.iter();
+    let statuses = sets.filter_map(|set| runner.frs(&set.name));
+    let mut clusters = statuses.flat_map(|frs| {
+        let clusters = frs["status"]["clusters"].as_array();
+        clusters.cloned().unwrap_or_default()
+    });
+    clusters.any(|cluster| cluster["reason"] == ClusterReason::Stabilizing.as_str())
 }
 
 /// Checks for some time that the desired state stays, and how `quiet` the controller is.

@@ -12,7 +12,7 @@ use super::wait::{
     Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
 };
 use crate::{
-    checks::is_labeled,
+    checks::{is_labeled, is_written_by_fedrs},
     plan::Drift,
     run::{
         actions::LOCAL_SETS,
@@ -260,11 +260,16 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
     .await
 }
 
-/// A pod of a ReplicaSet with the label of the set. One whose ReplicaSet somebody deleted without it belongs to nobody.
+/// A pod of a ReplicaSet that the controller wrote, with the label of the set. One whose ReplicaSet somebody deleted without it
+/// belongs to nobody, or to what somebody created instead.
 fn labeled_pod(runner: &Runner, set: &str) -> Option<String> {
     let members = runner.federation.member_names();
     members.iter().find_map(|member| {
         let api = runner.federation.member(member).api();
+        let local = runner.federation.stored_set(member, set);
+        if local.is_some_and(|local| !is_written_by_fedrs(&local)) {
+            return None;
+        }
         let pods = api.list(&kinds::PODS, Some(NAMESPACE));
         let mut labeled = pods.iter().filter(|pod| {
             let metadata = &pod["metadata"];
