@@ -424,6 +424,11 @@ impl Observed {
             && others.all(|(_, member)| member.edited < time)
     }
 
+    /// Whether nobody has changed the MemberCluster of a member since then.
+    pub(super) fn is_member_unedited(&self, member: &str, time: Instant) -> bool {
+        self.members[member].edited < time
+    }
+
     /// The configuration of the controller.
     pub(crate) fn config(&self) -> &Config {
         &self.config

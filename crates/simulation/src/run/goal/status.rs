@@ -61,58 +61,60 @@ pub(super) fn wrong_whole(
     let status = frs.status.as_ref()?;
     let name = frs.metadata.name.as_deref().unwrap_or_default();
     let replicas = u64::try_from(frs.spec.replicas).unwrap_or(0);
-    let with_replicas = || sets.iter().filter(|(_, set)| set.desired > 0);
-    let all = with_replicas().count();
     let pods = PodCounts::of(runner, name, sets.keys());
+    let unplaced = replicas - wanted;
+    wrong_number(status, sets, &pods, wanted, unplaced)
+        .or_else(|| {
+            let (shown, is) = (status.observed_generation, frs.metadata.generation);
+            (shown != is).then(|| format!("the status is of generation {shown:?}, not {is:?}"))
+        })
+        .or_else(|| wrong_list(status, sets))
+        .or_else(|| wrong_conditions(status, unplaced == 0, pods.updated < pods.all))
+}
+
+/// The first sum that is not that of the members.
+fn wrong_number(
+    status: &FederatedReplicaSetStatus,
+    sets: &BTreeMap<String, LocalSetState>,
+    pods: &PodCounts,
+    placed: u64,
+    unplaced: u64,
+) -> Option<String> {
     let sum = |count: fn(&LocalSetState) -> u64| sets.values().map(count).sum::<u64>();
     let available = sum(|set| set.available);
-    let shown = |count: i32| u64::try_from(count).unwrap_or(u64::MAX);
+    let existing = sum(|set| set.existing);
     let numbers = [
-        ("replicas", shown(status.replicas), sum(|set| set.existing)),
-        ("readyReplicas", shown(status.ready_replicas), available),
-        (
-            "availableReplicas",
-            shown(status.available_replicas),
-            available,
-        ),
-        (
-            "updatedReplicas",
-            shown(status.updated_replicas),
-            pods.updated,
-        ),
-        ("placedReplicas", shown(status.placed_replicas), wanted),
-        (
-            "unplacedReplicas",
-            shown(status.unplaced_replicas),
-            replicas - wanted,
-        ),
+        ("replicas", status.replicas, existing),
+        ("readyReplicas", status.ready_replicas, available),
+        ("availableReplicas", status.available_replicas, available),
+        ("updatedReplicas", status.updated_replicas, pods.updated),
+        ("placedReplicas", status.placed_replicas, placed),
+        ("unplacedReplicas", status.unplaced_replicas, unplaced),
     ];
-    if let Some((field, shown, real)) = numbers.iter().find(|(_, shown, real)| shown != real) {
-        return Some(format!(
-            "the status shows {field} {shown} instead of {real}"
-        ));
-    }
-    if status.observed_generation != frs.metadata.generation {
-        return Some(format!(
-            "the status is of generation {:?}, not {:?}",
-            status.observed_generation, frs.metadata.generation
-        ));
-    }
-    let is_listed = |member: &String| {
+    let is_wrong = |(_, shown, real): &&(_, i32, u64)| u64::try_from(*shown) != Ok(*real);
+    let (field, shown, real) = numbers.iter().find(is_wrong)?;
+    Some(format!(
+        "the status shows {field} {shown} instead of {real}"
+    ))
+}
+
+/// A cluster with replicas that the status does not list, or does not count.
+fn wrong_list(
+    status: &FederatedReplicaSetStatus,
+    sets: &BTreeMap<String, LocalSetState>,
+) -> Option<String> {
+    let has_replicas = |(_, set): &(&String, &LocalSetState)| set.desired > 0;
+    let with_replicas = || sets.iter().filter(has_replicas).map(|(member, _)| member);
+    let is_listed = |member: &&String| {
         let mut clusters = status.clusters.iter();
-        clusters.any(|ClusterStatus { name, .. }| name == member)
+        clusters.any(|ClusterStatus { name, .. }| name == *member)
     };
-    if let Some((member, _)) = with_replicas().find(|(member, _)| !is_listed(member)) {
+    if let Some(member) = with_replicas().find(|member| !is_listed(member)) {
         return Some(format!("the status does not list {member}"));
     }
-    let summary = format!("{all}/{all}");
-    if status.summary != summary {
-        return Some(format!(
-            "the summary is {:?}, not {summary:?}",
-            status.summary
-        ));
-    }
-    wrong_conditions(status, replicas == wanted, pods.updated < pods.all)
+    let all = with_replicas().count();
+    let (summary, shown) = (format!("{all}/{all}"), &status.summary);
+    (*shown != summary).then(|| format!("the summary is {shown:?}, not {summary:?}"))
 }
 
 /// The first condition that is not as it should be, if every replica that has a cluster is available.
