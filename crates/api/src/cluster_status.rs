@@ -212,7 +212,7 @@ pub struct ClusterInternalState {
     pub next_attempt_time: Option<Time>,
     /// The rejection of the local workload, while it lasts (F28).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rejection: Option<Rejection>,
+    pub rejection: Option<Box<Rejection>>,
     /// When the cluster became unreachable, once its replicas are rescheduled (F33).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_since: Option<Time>,
@@ -227,7 +227,7 @@ pub struct ClusterInternalState {
     pub template: Option<TemplateRecord>,
     /// The rejection of the template, while it lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub template_rejection: Option<TemplateRejection>,
+    pub template_rejection: Option<Box<TemplateRejection>>,
     /// The writes of the local workload, as far as the next one depends on them.
     #[serde(flatten)]
     pub writes: WriteHistory,
@@ -288,7 +288,8 @@ pub struct Rejection {
 #[serde(rename_all = "camelCase")]
 pub struct TemplateRejection {
     /// Hash of the rejected spec, without replicas: 16 hexadecimal digits.
-    pub desired: String,
+    #[serde(with = "digits")]
+    pub desired: u64,
     /// When the member first rejected a template.
     pub since: Time,
     /// The member's message.
@@ -304,7 +305,7 @@ impl TemplateRejection {
     #[must_use]
     pub fn new(desired: u64, since: Time, message: String) -> Self {
         Self {
-            desired: to_digits(desired),
+            desired,
             next_attempt_time: since.clone(),
             since,
             message,
@@ -315,7 +316,7 @@ impl TemplateRejection {
     /// Whether the member rejected the spec with this hash.
     #[must_use]
     pub fn is_of(&self, hash: u64) -> bool {
-        is_hash(&self.desired, hash)
+        self.desired == hash
     }
 }
 
@@ -324,40 +325,44 @@ impl TemplateRejection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateRecord {
     /// Hash of the spec that the controller wrote, without replicas: 16 hexadecimal digits.
-    pub desired: String,
+    #[serde(with = "digits")]
+    desired: u64,
     /// Hash of the spec that the member stored, without replicas: 16 hexadecimal digits.
-    pub live: String,
+    #[serde(with = "digits")]
+    live: u64,
 }
 
 impl TemplateRecord {
     /// The record of two hashes.
     #[must_use]
     pub fn new(desired: u64, live: u64) -> Self {
-        Self {
-            desired: to_digits(desired),
-            live: to_digits(live),
-        }
+        Self { desired, live }
     }
 
     /// Whether the controller wrote the spec with this hash.
     #[must_use]
     pub fn has_desired(&self, hash: u64) -> bool {
-        is_hash(&self.desired, hash)
+        self.desired == hash
     }
 
     /// Whether the member stored the spec with this hash.
     #[must_use]
     pub fn has_live(&self, hash: u64) -> bool {
-        is_hash(&self.live, hash)
+        self.live == hash
     }
 }
 
-fn to_digits(hash: u64) -> String {
-    format!("{hash:016x}")
-}
+/// Hashes as 16 hexadecimal digits: many readers of JSON know no integers of 64 bits.
+mod digits {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-fn is_hash(digits: &str, hash: u64) -> bool {
-    u64::from_str_radix(digits, 16) == Ok(hash)
+    pub(super) fn serialize<S: Serializer>(hash: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{hash:016x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        u64::from_str_radix(&String::deserialize(from)?, 16).map_err(D::Error::custom)
+    }
 }
 
 /// Reads a word that a newer controller may have written: an unknown one counts as absent.

@@ -99,7 +99,7 @@ struct ReplicaSetStatus {
 
 /// The condition `ReplicaFailure`, while it is true (F32).
 #[derive(Debug, Default)]
-struct FailureCondition(Option<ReplicaFailure>);
+struct FailureCondition(Option<Box<ReplicaFailure>>);
 
 impl<'de> Deserialize<'de> for FailureCondition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -118,10 +118,10 @@ impl<'de> Deserialize<'de> for FailureCondition {
         for_each_item(deserializer, |condition: Condition<'_>| {
             if condition.r#type.0 == "ReplicaFailure" && condition.status.0 == "True" {
                 let message = condition.message.map(|message| printable(&message.0));
-                failure.get_or_insert(ReplicaFailure {
+                failure.get_or_insert(Box::new(ReplicaFailure {
                     since: condition.last_transition_time,
                     message: message.unwrap_or_default(),
-                });
+                }));
             }
         })?;
         Ok(Self(failure))
@@ -165,11 +165,13 @@ impl From<ReplicaSetObject> for WorkloadState {
             spec_hash: spec.hash,
             lowest_replicas: spec.replicas,
             open_scale_up: None,
-            federation: labels.federation.map(String::from).unwrap_or_default(),
-            member_cluster: labels.member_cluster.map(String::from).unwrap_or_default(),
-            deletion: metadata.deletion_timestamp.map(|since| Deletion {
-                since,
-                finalizers: metadata.finalizers.0,
+            federation: labels.federation.unwrap_or_default().into(),
+            member_cluster: labels.member_cluster.unwrap_or_default().into(),
+            deletion: (metadata.deletion_timestamp).map(|since| {
+                Box::new(Deletion {
+                    since,
+                    finalizers: metadata.finalizers.0,
+                })
             }),
             behind_since: None,
             has_owners: metadata.owner_references.any,
@@ -222,7 +224,7 @@ mod tests {
             ready_replicas: 3,
             available_replicas: 2,
             fully_labeled_replicas: 1,
-            replica_failure: Some(failure),
+            replica_failure: Some(Box::new(failure)),
             spec_hash: state.spec_hash,
             lowest_replicas: 5,
             open_scale_up: None,
@@ -304,7 +306,7 @@ mod tests {
             since: "2026-11-01T00:00:00Z".parse().unwrap(),
             finalizers: vec!["foregroundDeletion".into(), "example.com/hold".into()],
         };
-        assert_eq!(state.deletion, Some(deletion));
+        assert_eq!(state.deletion, Some(Box::new(deletion)));
         assert!(state.has_controller);
     }
 }

@@ -1,5 +1,7 @@
 //! What is known of a local ReplicaSet and its pods.
 
+use std::sync::Arc;
+
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::Uid;
@@ -28,7 +30,7 @@ pub struct WorkloadState {
     /// `status.fullyLabeledReplicas`.
     pub fully_labeled_replicas: u32,
     /// The condition `ReplicaFailure`, while it is true.
-    pub replica_failure: Option<ReplicaFailure>,
+    pub replica_failure: Option<Box<ReplicaFailure>>,
     /// Hash of `spec.template`, `spec.minReadySeconds` and `spec.selector` as the member cluster shows them (F29).
     pub spec_hash: u64,
     /// The lowest `spec.replicas` that the member's controller may still act on: written since it last caught up
@@ -37,11 +39,11 @@ pub struct WorkloadState {
     /// The most `spec.replicas`, above the present ones, that a request of ours sets which may still be carried out.
     pub open_scale_up: Option<u32>,
     /// The label with the federation that owns the workload (F40).
-    pub federation: String,
+    pub federation: Arc<str>,
     /// The label with the name of the member cluster in the federation (F40).
-    pub member_cluster: String,
+    pub member_cluster: Arc<str>,
     /// The deletion of the workload, while it waits for something.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<Box<Deletion>>,
     /// Since when, by our clock, the status has been behind the spec without any progress.
     pub behind_since: Option<Timestamp>,
     /// Whether the workload has owner references.
@@ -67,17 +69,12 @@ impl WorkloadState {
         self.deletion.is_none() && (self.observed_generation < self.generation || misses_pods)
     }
 
-    /// The bytes of its texts.
+    /// The bytes of its own texts: the labels are shared.
     pub(crate) fn text_bytes(&self) -> usize {
         let failure = self.replica_failure.iter().map(|failure| &failure.message);
         let deletion = self.deletion.iter();
         let finalizers = deletion.flat_map(|deletion| &deletion.finalizers);
-        let texts = [
-            &self.uid,
-            &self.resource_version,
-            &self.federation,
-            &self.member_cluster,
-        ];
+        let texts = [&self.uid, &self.resource_version];
         let texts = texts.into_iter().chain(failure).chain(finalizers);
         let bytes: usize = texts.map(String::capacity).sum();
         bytes + self.key.namespace.len() + self.key.name.len()

@@ -3,7 +3,7 @@
 //! A list overrides everything known before it began. Otherwise the higher resourceVersion wins, of an event or of a
 //! response.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
@@ -29,6 +29,8 @@ pub(crate) struct WorkloadTable {
     pub(crate) scale_requests: ScaleRequests,
     /// The bytes of the texts of all of them.
     text_bytes: usize,
+    /// The labels of the last one, federation and member, which most of them have.
+    labels: [Arc<str>; 2],
     deleted: Tombstones,
     /// The newest version since the last list, and until the next one begins.
     newest: ResourceVersion,
@@ -169,6 +171,18 @@ impl WorkloadTable {
         lost
     }
 
+    /// Has `state` share its labels with the one before.
+    fn share_labels(&mut self, state: &mut WorkloadState) {
+        let labels = [&mut state.federation, &mut state.member_cluster];
+        for (shared, label) in self.labels.iter_mut().zip(labels) {
+            if shared == label {
+                *label = Arc::clone(shared);
+            } else {
+                *shared = Arc::clone(label);
+            }
+        }
+    }
+
     /// Applies a state from the list or the watch. Returns what changed.
     pub(crate) fn apply(&mut self, mut state: WorkloadState) -> Option<WorkloadChange> {
         let version = ResourceVersion::parse(&state.resource_version);
@@ -177,6 +191,7 @@ impl WorkloadTable {
         if self.is_deleted(&state, version) {
             return None;
         }
+        self.share_labels(&mut state);
         let reported = Status::of(&state);
         let Some(entry) = self.workloads.get_mut(&state.key) else {
             self.scale_requests.close(&state);
@@ -269,6 +284,7 @@ impl WorkloadTable {
         if self.is_deleted_after_write(&state, version) {
             return Believed(false);
         }
+        self.share_labels(&mut state);
         let epoch = self.epoch;
         let Some(entry) = self.workloads.get_mut(&state.key) else {
             self.text_bytes += state.text_bytes();

@@ -62,10 +62,10 @@ fn table(states: impl IntoIterator<Item = WorkloadState>) -> WorkloadTable {
 fn s5_the_bytes_of_all_texts_are_counted() {
     let long = |version, finalizers: usize| {
         with(version, |state| {
-            state.deletion = Some(Deletion {
+            state.deletion = Some(Box::new(Deletion {
                 finalizers: vec!["x".repeat(100); finalizers],
                 ..deletion()
-            });
+            }));
         })
     };
     let other = WorkloadState {
@@ -138,7 +138,7 @@ fn f22_each_change_is_reported_as_what_it_is() {
         ),
         (
             "being deleted",
-            with(11, |state| state.deletion = Some(deletion())),
+            with(11, |state| state.deletion = Some(Box::new(deletion()))),
             Some(WorkloadChange::Status),
         ),
         (
@@ -227,7 +227,7 @@ fn our_deletion_is_final_but_finalizers_may_delay_it() {
     table.observe_write(state("a", 12));
     assert_eq!(table.get(&key()), None);
     assert_eq!(
-        table.apply(with(13, |state| state.deletion = Some(deletion()))),
+        table.apply(with(13, |state| state.deletion = Some(Box::new(deletion())))),
         Some(WorkloadChange::Status)
     );
     assert_eq!(

@@ -140,7 +140,7 @@ impl<'a> MemberEvaluation<'a> {
                 .map(|previous| WriteBackoff(previous.internal.writes.clone()))
                 .unwrap_or_default(),
             template_rejection: previous
-                .and_then(|previous| previous.internal.template_rejection.as_ref())
+                .and_then(|previous| previous.internal.template_rejection.as_deref())
                 .filter(|rejection| desired.is_some_and(|desired| rejection.is_of(desired.hash))),
         };
         // Somebody may have undone what made another write of the template necessary.
@@ -178,7 +178,7 @@ impl<'a> MemberEvaluation<'a> {
 
     /// The deletion of the local ReplicaSet, while it waits for something.
     pub(super) fn deletion(&self) -> Option<&'a Deletion> {
-        self.live_set()?.deletion.as_ref()
+        self.live_set()?.deletion.as_deref()
     }
 
     /// Replicas requested of the member, as far as is known: by its ReplicaSet, or by the previous status. Of a ReplicaSet that

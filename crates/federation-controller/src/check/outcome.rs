@@ -202,11 +202,11 @@ fn record_rejection(
     settings: &Config,
 ) {
     let earlier = internal.rejection.take();
-    internal.rejection = Some(Rejection {
+    internal.rejection = Some(Box::new(Rejection {
         since: earlier.map_or(Time(now), |earlier| earlier.since),
         kind,
         message: message.to_owned(),
-    });
+    }));
     internal.failures = internal.failures.saturating_add(1);
     let failures = u32::try_from(internal.failures).unwrap_or(1);
     internal.next_attempt_time = Some(Time(after(now, settings.backoff(failures))));
@@ -229,9 +229,9 @@ fn record_template_rejection(
         .map_or(0, |earlier| earlier.failures)
         .saturating_add(1);
     let backoff = settings.backoff(u32::try_from(failures).unwrap_or(1));
-    internal.template_rejection = Some(TemplateRejection {
+    internal.template_rejection = Some(Box::new(TemplateRejection {
         failures,
         next_attempt_time: Time(after(now, backoff)),
         ..TemplateRejection::new(desired_spec_hash, since, message.to_owned())
-    });
+    }));
 }

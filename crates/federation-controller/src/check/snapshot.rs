@@ -122,6 +122,6 @@ impl Member {
     /// Whether the local ReplicaSet still has the label with the member's name (F40).
     pub(super) fn has_label(&self) -> bool {
         self.own_set()
-            .is_some_and(|set| set.member_cluster == self.name)
+            .is_some_and(|set| *set.member_cluster == *self.name)
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn previous_status(status: &FederatedReplicaSetStatus) -> FederatedRe
         let internal = &mut cluster.internal;
         let present = TemplateRecord::new(PRESENT_TEMPLATE, 0);
         let written = if let Some(rejection) = &mut internal.template_rejection {
-            rejection.desired.clone_from(&present.desired);
+            rejection.desired = PRESENT_TEMPLATE;
             TemplateRecord::new(EARLIER_TEMPLATE, 0)
         } else {
             present

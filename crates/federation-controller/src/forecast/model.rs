@@ -24,9 +24,9 @@ pub(super) struct Model {
     /// The most pods that get a node; `None` if it has shown no limit.
     pub(super) limit: Option<u32>,
     /// Rejects the local ReplicaSet for this reason, always.
-    pub(super) rejection: Option<Rejection>,
+    pub(super) rejection: Option<Box<Rejection>>,
     /// Rejects the template for this reason, always.
-    pub(super) template_rejection: Option<TemplateRejection>,
+    pub(super) template_rejection: Option<Box<TemplateRejection>>,
     /// Rejects changes of the local ReplicaSet with this message, always.
     pub(super) write_error: Option<String>,
 }
@@ -69,8 +69,8 @@ impl Model {
             spec_hash: 0,
             lowest_replicas: replicas,
             open_scale_up: None,
-            federation: String::new(),
-            member_cluster: member.to_owned(),
+            federation: "".into(),
+            member_cluster: member.into(),
             deletion: None,
             behind_since: None,
             has_owners: false,
@@ -86,7 +86,7 @@ impl Model {
             grows: false,
         };
         let creates = matches!(change, SetChange::Create { .. });
-        if let Some(Rejection { kind, message, .. }) = &self.rejection
+        if let Some(Rejection { kind, message, .. }) = self.rejection.as_deref()
             && creates
         {
             let (kind, message) = (*kind, message.clone());
@@ -120,7 +120,7 @@ impl Model {
                 observed_generation: generation,
                 replicas,
                 lowest_replicas: replicas.min(before.lowest_replicas),
-                member_cluster: member.name.clone(),
+                member_cluster: (*member.name).into(),
                 ..before
             },
             None => self.set(&member.name, replicas, generation),

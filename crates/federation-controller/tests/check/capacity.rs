@@ -162,10 +162,10 @@ fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current
         set.ready_replicas,
         set.available_replicas,
     ) = (6, 6, 6);
-    set.replica_failure = Some(ReplicaFailure {
+    set.replica_failure = Some(Box::new(ReplicaFailure {
         since: Some(at(0)),
         message: "quota".into(),
-    });
+    }));
     world.now = 61;
     set.observed_generation = 2;
     assert_eq!(

@@ -115,7 +115,7 @@ fn f28_a_template_is_tried_again_with_backoff_and_at_once_if_it_changes() {
     assert_eq!(tried, [0, 60, 180, 420]);
     for cluster in &mut world.previous.clusters {
         let rejection = cluster.internal.template_rejection.as_mut().unwrap();
-        rejection.desired = "1".to_owned();
+        rejection.desired = 1;
     }
     assert_eq!(
         world.check().actions.len(),

@@ -23,10 +23,10 @@ fn terminate(world: &mut World, running: u32) {
     member.pods.active = running;
     let set = member.workload.as_mut().unwrap();
     set.status_replicas = running;
-    set.deletion = Some(Deletion {
+    set.deletion = Some(Box::new(Deletion {
         since: at(0),
         finalizers: vec!["foregroundDeletion".to_owned()],
-    });
+    }));
 }
 
 /// Steps each second until `until`; what a, b and c have.

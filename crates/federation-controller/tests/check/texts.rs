@@ -73,11 +73,11 @@ fn failing() -> Health {
 fn rejecting(world: &mut World, kind: RejectionKind, message: &str) {
     eu(world).view = WorkloadView::default();
     let internal = &mut previous(world).internal;
-    internal.rejection = Some(Rejection {
+    internal.rejection = Some(Box::new(Rejection {
         since: Time(at(70)),
         kind,
         message: message.to_owned(),
-    });
+    }));
     (internal.failures, internal.next_attempt_time) = (1, Some(Time(at(130))));
 }
 
@@ -85,11 +85,11 @@ fn template_rejected(world: &mut World, clusters: &[usize]) {
     for index in clusters {
         let internal = &mut world.previous.clusters[*index].internal;
         let message = "containers[0].image: Required value".to_owned();
-        internal.template_rejection = Some(TemplateRejection {
+        internal.template_rejection = Some(Box::new(TemplateRejection {
             failures: 1,
             next_attempt_time: Time(at(130)),
             ..TemplateRejection::new(DESIRED, Time(at(70)), message)
-        });
+        }));
         // They have the template of before.
         internal.template = Some(TemplateRecord::new(DESIRED - 1, LIVE));
     }
@@ -227,10 +227,10 @@ const CAPACITIES: [Case; 8] = [
             set.available_replicas,
         ) = (2, 2, 2);
         set.fully_labeled_replicas = 2;
-        set.replica_failure = Some(ReplicaFailure {
+        set.replica_failure = Some(Box::new(ReplicaFailure {
             since: Some(at(90)),
             message: "exceeded quota".to_owned(),
-        });
+        }));
         eu(world).view.pods.active = 2;
         eu(world).view.pods.ready = 2;
     }),
@@ -283,7 +283,7 @@ const WRITES: [Case; 14] = [
     }),
     ("a new template", |world| {
         for cluster in &mut world.previous.clusters {
-            cluster.internal.template.as_mut().unwrap().desired = String::new();
+            cluster.internal.template = Some(TemplateRecord::new(0, LIVE));
         }
     }),
     ("adopted pods", |world| {
@@ -350,10 +350,10 @@ fn terminating(world: &mut World, since: Timestamp, finalizers: &[&str]) {
     (view.pods.active, view.pods.terminating) = (2, 1);
     let set = view.workload.as_mut().unwrap();
     set.status_replicas = 2;
-    set.deletion = Some(Deletion {
+    set.deletion = Some(Box::new(Deletion {
         since,
         finalizers: finalizers.iter().map(ToString::to_string).collect(),
-    });
+    }));
 }
 
 /// The texts of all `cases`.

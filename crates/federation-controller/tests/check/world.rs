@@ -108,7 +108,7 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
         lowest_replicas: replicas,
         open_scale_up: None,
         federation: "f".into(),
-        member_cluster: member.name.clone(),
+        member_cluster: (*member.name).into(),
         deletion: None,
         behind_since: None,
         has_owners: false,

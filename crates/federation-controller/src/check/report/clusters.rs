@@ -162,7 +162,7 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
     if member.evaluation.live_set().is_none() && member.evaluation.eligibility.is_writable() {
         internal.template = None;
     }
-    internal.template_rejection = member.template_rejection().cloned();
+    internal.template_rejection = member.template_rejection().cloned().map(Box::new);
     internal.requested_replicas = member.step.requested.map(to_status);
     internal.writes = member.step.writes.0.clone();
 }
