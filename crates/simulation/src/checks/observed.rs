@@ -507,6 +507,11 @@ impl Observed {
         nodes.is_empty() || nodes.values().any(|ready| *ready)
     }
 
+    /// Whether the controller cannot see the present state of the member. Once an outage has ended, it can at any moment.
+    pub(super) fn is_hidden(&self, member: &str) -> bool {
+        !self.is_observable(member) && self.members[member].visibility.ended().is_none()
+    }
+
     /// Whether the controller can have seen a recent state of the member.
     pub(crate) fn is_observable(&self, member: &str) -> bool {
         self.oldest_belief(member) + self.max_age() >= Instant::now()

@@ -20,7 +20,7 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     } = *scale_down;
     let mut unseen = observed
         .parts(name)
-        .filter(|(other, _)| *other != member && !observed.is_observable(other));
+        .filter(|(other, _)| *other != member && observed.is_hidden(other));
     let (other, unknown) = unseen.next()?;
     let outage = observed.outage_since(other, Instant::now() - SETTLED)?;
     let since = outage - SETTLED;
