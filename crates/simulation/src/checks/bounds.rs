@@ -7,7 +7,7 @@ use serde_json::json;
 use sim_cluster::{Change, Object, kinds};
 
 use super::{
-    local_set::desired,
+    local_set::{desired, ready},
     observed::{FrsState, Observed},
     scale_down::ScaleDown,
     switches, take_back,
@@ -51,6 +51,7 @@ pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) ->
                 member,
                 before,
                 now,
+                counted: ready(change.old.as_ref()),
             };
             let dip = scale_down.dip(false).map(Violation::of(Invariant::NoDip));
             let unknown = || scale_down.dip(true);

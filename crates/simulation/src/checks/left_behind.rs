@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sim_cluster::{Api, Change, Object, kinds};
 
 use super::{
-    local_set::{has_controller, is_labeled},
+    local_set::{belongs_to_others, is_labeled},
     observed::Observed,
 };
 use crate::sim_federation::NAMESPACE;
@@ -25,7 +25,7 @@ pub(crate) fn of_release(
     }
     let is_left = |set: &Object| {
         let is_leaving = set["metadata"].get("deletionTimestamp").is_some();
-        is_labeled(set) && !is_leaving && !has_controller(set)
+        is_labeled(set) && !is_leaving && !belongs_to_others(set)
     };
     let mut known = observed
         .parts(name)

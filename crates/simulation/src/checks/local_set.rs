@@ -3,14 +3,30 @@
 use fedrs_api::{labels, names};
 use serde_json::Value;
 use sim_cluster::Object;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use crate::{crash::DelayedRequest, history::History};
+
+/// A federation that is not the one of the controller.
+pub(crate) const OTHER_FEDERATION: &str = "other";
+/// How long an API server takes to carry out a request.
+const HANDLING: Duration = Duration::from_millis(3);
+
+/// A change that has been sent and takes effect later.
+pub(super) struct InFlight {
+    pub(super) request: DelayedRequest,
+    /// The uid and the generation of the ReplicaSet when it was sent.
+    object: (String, i64),
+    /// Until when the controller has to expect it; none for as long as it takes.
+    expected_until: Option<Instant>,
+}
 
 /// A local set over time.
 pub(crate) struct LocalSet {
     /// The uid of the ReplicaSet, while there is one.
     pub(super) uid: String,
+    /// Its generation.
+    pub(super) generation: i64,
     /// `spec.replicas`.
     pub(crate) desired: History<u64>,
     /// What the controller wrote there last: others may have changed it since.
@@ -19,7 +35,7 @@ pub(crate) struct LocalSet {
     pub(super) edited: Option<Instant>,
     /// Whether it is being deleted, so that its pods may end at any time.
     pub(super) is_terminating: bool,
-    /// Whether it belongs to a controller of the member.
+    /// Whether it belongs to a controller of the member, or to another federation.
     pub(crate) is_taken: History<bool>,
     /// Whether it has the label of fedrs: it does until it is released.
     pub(super) is_labeled: History<bool>,
@@ -33,8 +49,8 @@ pub(crate) struct LocalSet {
     pub(crate) counted: History<u64>,
     /// Pods with the label of fedrs on nodes that work.
     pub(crate) placed: History<u64>,
-    /// Changes that have been sent and take effect later, and whether the controller has to expect each.
-    pub(super) in_flight: Vec<(DelayedRequest, bool)>,
+    /// Changes that have been sent and take effect later.
+    pub(super) in_flight: Vec<InFlight>,
 }
 
 impl LocalSet {
@@ -42,6 +58,7 @@ impl LocalSet {
     pub(super) fn new() -> Self {
         Self {
             uid: String::new(),
+            generation: 0,
             desired: History::starting(0),
             requested: History::starting(0),
             edited: None,
@@ -61,6 +78,7 @@ impl LocalSet {
     pub(super) fn put(&mut self, set: Option<&Object>) {
         let now = desired(set);
         self.uid = set.map(uid_of).unwrap_or_default();
+        self.generation = set.map(generation_of).unwrap_or_default();
         let is_scaled = now != *self.desired.now();
         self.desired.put(now);
         let is_ours = set.is_none_or(|set| is_written_by_fedrs(set));
@@ -73,7 +91,8 @@ impl LocalSet {
         }
         let deleted = set.and_then(|set| set["metadata"].get("deletionTimestamp"));
         self.is_terminating = deleted.is_some();
-        self.is_taken.put(set.is_some_and(has_controller));
+        self.is_taken
+            .put(set.is_some_and(|set| belongs_to_others(set)));
         self.is_labeled.put(set.is_some_and(|set| is_labeled(set)));
         let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
         self.counted.put(counted.unwrap_or(0));
@@ -81,9 +100,53 @@ impl LocalSet {
 
     /// No request that is on its way counts any more.
     pub(super) fn forget_in_flight(&mut self) {
-        for (_, counts) in &mut self.in_flight {
-            *counts = false;
+        for sent in &mut self.in_flight {
+            sent.expected_until = Some(Instant::now());
         }
+    }
+
+    /// Requests that are on their way count until then, if they arrive before; others do not count any more.
+    pub(super) fn expect_in_flight_until(&mut self, time: Instant) {
+        for sent in &mut self.in_flight {
+            let until = if sent.request.arrives < time {
+                time
+            } else {
+                Instant::now()
+            };
+            let earlier = sent.expected_until.unwrap_or(until);
+            sent.expected_until = Some(until.min(earlier));
+        }
+    }
+
+    /// Records that a change is on its way.
+    pub(super) fn put_in_flight(&mut self, request: DelayedRequest) {
+        self.in_flight.push(InFlight {
+            request,
+            object: (self.uid.clone(), self.generation),
+            expected_until: None,
+        });
+    }
+
+    /// The changes that may take effect now.
+    fn arrived(&self) -> impl Iterator<Item = &InFlight> {
+        let now = Instant::now();
+        let sent = self.in_flight.iter();
+        sent.filter(move |sent| sent.request.arrives <= now)
+    }
+
+    /// Whether a change may take effect now.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.arrived().next().is_some()
+    }
+
+    /// Whether changes that take effect now were all sent to another ReplicaSet, or to one with another spec.
+    pub(super) fn is_other_than_sent(&self) -> bool {
+        // A cluster that is slow or hangs carries them out later, and others as well.
+        let is_now = |sent: &&InFlight| sent.request.arrives.elapsed() <= HANDLING;
+        let mut now = self.arrived().filter(is_now).peekable();
+        let is_other =
+            |sent: &InFlight| (&*sent.object.0, sent.object.1) != (&*self.uid, self.generation);
+        now.peek().is_some() && now.all(is_other)
     }
 
     /// Whether a change of it has been sent and not taken effect.
@@ -94,8 +157,11 @@ impl LocalSet {
     /// The fewest replicas that are requested, or will be once all requests that the controller has to expect have arrived. It
     /// may not have seen what others have changed since `oldest`.
     pub(crate) fn fewest_requested(&self, oldest: Instant) -> u64 {
-        let known = self.in_flight.iter().filter(|(_, counts)| *counts);
-        let replicas = known.filter_map(|(request, _)| request.replicas);
+        let expected = self.in_flight.iter().filter(|sent| {
+            let until = sent.expected_until;
+            until.is_none_or(|until| until > Instant::now())
+        });
+        let replicas = expected.filter_map(|sent| sent.request.replicas);
         let is_unseen = self.edited.is_some_and(|edited| edited >= oldest);
         let most = self.desired.since(oldest).max().filter(|_| is_unseen);
         let now = most.unwrap_or(self.desired.now());
@@ -109,6 +175,12 @@ pub(crate) fn desired(set: Option<&Object>) -> u64 {
         .unwrap_or(0)
 }
 
+/// `status.readyReplicas` of a local set.
+pub(super) fn ready(set: Option<&Object>) -> u64 {
+    set.and_then(|set| set["status"]["readyReplicas"].as_u64())
+        .unwrap_or(0)
+}
+
 /// Whether a local ReplicaSet, or a pod, belongs to a FederatedReplicaSet: it has its label until it is released.
 pub(crate) fn is_labeled(object: &Value) -> bool {
     object["metadata"]["labels"]
@@ -116,7 +188,17 @@ pub(crate) fn is_labeled(object: &Value) -> bool {
         .is_some()
 }
 
-pub(super) fn has_controller(object: &Object) -> bool {
+/// Whether an object belongs to [`OTHER_FEDERATION`].
+pub(crate) fn is_of_other_federation(object: &Value) -> bool {
+    object["metadata"]["labels"][labels::FEDERATION] == OTHER_FEDERATION
+}
+
+/// Whether an object belongs to a controller of the member, or to another federation.
+pub(super) fn belongs_to_others(object: &Value) -> bool {
+    has_controller(object) || is_of_other_federation(object)
+}
+
+fn has_controller(object: &Value) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten();
     owners.any(|owner| owner["controller"] == true)
@@ -125,6 +207,10 @@ pub(super) fn has_controller(object: &Object) -> bool {
 fn uid_of(object: &Object) -> String {
     let uid = object["metadata"]["uid"].as_str();
     uid.unwrap_or_default().to_owned()
+}
+
+fn generation_of(set: &Object) -> i64 {
+    set["metadata"]["generation"].as_i64().unwrap_or(0)
 }
 
 /// Whether fedrs wrote the replicas of a local ReplicaSet last.

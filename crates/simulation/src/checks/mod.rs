@@ -9,6 +9,7 @@
 
 mod bounds;
 mod capacity;
+mod late;
 mod left_behind;
 mod local_set;
 mod observed;
@@ -25,8 +26,11 @@ use std::collections::BTreeMap;
 use sim_cluster::{Api, Change};
 
 pub(crate) use bounds::of_replicas;
-pub(crate) use local_set::{is_labeled, is_written_by_fedrs};
+pub(crate) use local_set::{
+    OTHER_FEDERATION, is_labeled, is_of_other_federation, is_written_by_fedrs,
+};
 pub(crate) use observed::Observed;
+pub(crate) use ours::GUESTS;
 pub use violation::{Invariant, Violation};
 pub(crate) use visibility::{OutageKind, RESTORED};
 
@@ -50,7 +54,9 @@ pub(crate) fn of_host(
 /// Checks a change of a member that the controller sent long before, when more may have been allowed.
 pub(crate) fn of_member_late(observed: &Observed, member: &str, change: &Change) -> Vec<Violation> {
     let foreign = ours::in_member(observed, member, change);
+    let other = late::of_change(observed, member, change);
     foreign
+        .or(other)
         .map(Violation::of(Invariant::OnlyOurs))
         .into_iter()
         .collect()

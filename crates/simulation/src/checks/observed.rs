@@ -12,7 +12,7 @@ use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
-    local_set::{LocalSet, is_labeled},
+    local_set::{InFlight, LocalSet, is_labeled},
     visibility::{OutageKind, Visibility, max_age},
 };
 use crate::{crash::DelayedRequest, history::History, sim_federation::NAMESPACE};
@@ -144,10 +144,10 @@ impl Observed {
         let local = local.and_then(|member| member.local.get_mut(&request.set));
         let Some(local) = local else { return };
         if request.has_arrived {
-            let is_other = |sent: &DelayedRequest| sent.arrives != request.arrives;
-            local.in_flight.retain(|(sent, _)| is_other(sent));
+            let is_other = |sent: &InFlight| sent.request.arrives != request.arrives;
+            local.in_flight.retain(is_other);
         } else {
-            local.in_flight.push((request.clone(), true));
+            local.put_in_flight(request.clone());
         }
     }
 
@@ -158,21 +158,31 @@ impl Observed {
         sets.for_each(LocalSet::forget_in_flight);
     }
 
+    /// A member to which a change of a set is on its way.
+    pub(crate) fn with_in_flight(&self, set: &str) -> Option<String> {
+        let mut parts = self.parts(set);
+        let (member, _) = parts.find(|(_, local)| local.has_in_flight())?;
+        Some(member.to_owned())
+    }
+
     /// Whether a change of a member was sent long before it takes effect.
     pub(crate) fn is_late(&self, member: &str, change: &Change) -> bool {
         let local = self.members.get(member);
         let local = local.and_then(|member| member.local.get(&change.name));
-        let now = Instant::now();
-        change.kind == *kinds::REPLICA_SETS
-            && local.is_some_and(|local| {
-                let arrived = |(sent, _): &(DelayedRequest, bool)| sent.arrives <= now;
-                local.in_flight.iter().any(arrived)
-            })
+        change.kind == *kinds::REPLICA_SETS && local.is_some_and(LocalSet::has_arrived)
     }
 
-    /// Records that a controller starts: it lists all clusters.
-    pub(crate) fn controller_starts(&mut self) {
-        self.forget_in_flight();
+    /// Records that a controller starts: it lists all clusters. If it `resumes` a term, it waits for what the process before
+    /// it may have sent (F20).
+    pub(crate) fn controller_starts(&mut self, resumes: bool) {
+        if resumes {
+            let until = Instant::now() + self.config.leader_election.lease_duration;
+            let members = self.members.values_mut();
+            let sets = members.flat_map(|member| member.local.values_mut());
+            sets.for_each(|local| local.expect_in_flight_until(until));
+        } else {
+            self.forget_in_flight();
+        }
         let members = self.members.values_mut();
         let members = members.map(|member| &mut member.visibility);
         for visibility in members.chain([&mut self.host]) {

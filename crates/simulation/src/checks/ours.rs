@@ -3,8 +3,14 @@
 use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 
-use super::observed::Observed;
+use super::{
+    local_set::{OTHER_FEDERATION, is_of_other_federation},
+    observed::Observed,
+};
+use crate::sim_federation::NAMESPACE;
 
+/// The namespace of a set that a trial creates: nothing but its owner is checked.
+pub(crate) const GUESTS: &str = "guests";
 /// The prefix of labels and annotations of fedrs.
 const PREFIX: &str = "fedrs.dev/";
 
@@ -35,10 +41,12 @@ pub(super) fn in_member(observed: &Observed, member: &str, change: &Change) -> O
         return None;
     }
     if change.kind == *kinds::REPLICA_SETS {
-        if !observed.has_set(&change.name) || change.namespace != "default" {
+        let is_known = observed.has_set(&change.name) && change.namespace == NAMESPACE;
+        if !is_known && change.namespace != GUESTS {
             return Some(format!("{what}: no FederatedReplicaSet has its name"));
         }
-        let owner = change.old.as_ref().and_then(controller_of);
+        let owner = |set| controller_of(set).or_else(|| other_federation(set));
+        let owner = change.old.as_ref().and_then(owner);
         return owner.map(|owner| format!("{what}: belongs to {owner}"));
     }
     if change.kind == *kinds::PODS {
@@ -49,6 +57,11 @@ pub(super) fn in_member(observed: &Observed, member: &str, change: &Change) -> O
             .then(|| format!("{what}: changed in more than labels of fedrs"));
     }
     Some(format!("{what}: not for the controller to change"))
+}
+
+/// The other federation that an object belongs to.
+fn other_federation(object: &Object) -> Option<String> {
+    is_of_other_federation(object).then(|| format!("the federation {OTHER_FEDERATION}"))
 }
 
 /// The controller among the owners of an object.

@@ -11,6 +11,9 @@ pub(super) struct ScaleDown<'a> {
     pub(super) member: &'a str,
     pub(super) before: u64,
     pub(super) now: u64,
+    /// The replicas that were ready according to the status of the set when the write was carried out: the write can be
+    /// conditional on it.
+    pub(super) counted: u64,
 }
 
 impl ScaleDown<'_> {
@@ -23,6 +26,7 @@ impl ScaleDown<'_> {
             member,
             before,
             now,
+            counted,
         } = *self;
         let needed = self.needed()?;
         let mut of_member = None;
@@ -31,7 +35,9 @@ impl ScaleDown<'_> {
             let oldest = observed.oldest_belief(other);
             let believed = part.ready.since(oldest);
             if other == member {
-                of_member = Some(believed.copied().collect::<Vec<_>>());
+                let at_least = counted.min(*part.ready.now());
+                let ready = believed.map(|ready| at_least.max(*ready));
+                of_member = Some(ready.collect::<Vec<_>>());
             } else if !(strict && observed.is_known_to_be_unknown(other)) {
                 let counted = part.counted.since(oldest).max();
                 let available = believed.max().min(counted).copied().unwrap_or(0);

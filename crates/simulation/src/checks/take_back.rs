@@ -17,6 +17,7 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         member,
         before,
         now,
+        ..
     } = *scale_down;
     let mut unseen = observed
         .parts(name)

@@ -4,14 +4,15 @@
 //! once hide what a few of them cause (swarm testing).
 
 use federation_controller::config::Config;
+use fedrs_api::labels;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, kind::Kind, trial::Trial};
-use crate::sim_federation::{HOST, frs};
+use super::{
+    Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, initial, kind::Kind, trial::Trial,
+};
+use crate::{checks::OTHER_FEDERATION, sim_federation::HOST};
 
-/// The annotation of a pod with the time in which it starts.
-const START_SECONDS: &str = "sim-cluster.dev/start-seconds";
 /// The seeds of plans are another stream than the seeds of the clusters.
 const STREAM: u64 = 0x706c_616e;
 
@@ -19,22 +20,8 @@ const STREAM: u64 = 0x706c_616e;
 #[must_use]
 pub fn generate(seed: u64, config: &Config) -> Plan {
     let mut random = StdRng::seed_from_u64(seed ^ (STREAM << 32));
-    let members: Vec<_> = (1..=random.random_range(2..=5))
-        .map(|number| MemberPlan {
-            name: format!("m{number}"),
-            nodes: random.random_range(1..=3),
-            pods_per_node: *[4, 8, 20, 110].choose(&mut random).unwrap_or(&20),
-            joined: random.random_bool(0.3),
-        })
-        .collect();
-    let sets: Vec<_> = ["web", "shop", "mail"]
-        .into_iter()
-        .take(random.random_range(1..=3))
-        .map(|name| SetPlan {
-            name: name.to_owned(),
-            spec: spec_of(name, &members, &mut random),
-        })
-        .collect();
+    let members = initial::members(&mut random);
+    let sets = initial::sets(&members, &mut random);
     // An election costs requests: most runs have none.
     let candidates = if random.random_bool(0.25) { 2 } else { 0 };
     let mut generator = Generator {
@@ -57,7 +44,7 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
     steps.sort_by_key(|step| step.at_ms);
     Plan {
         seed,
-        config: config.clone(),
+        config: initial::config(seed, config),
         candidates,
         trial: Some(trial),
         members: generator.members,
@@ -308,7 +295,7 @@ impl Generator {
             0 => return json!({ "placement": { "rebalance": self.random.random_bool(0.7) } }),
             1 => Value::Null,
             2 => json!({ "weight": self.random.random_range(0..5) }),
-            _ => preference(&mut self.random),
+            _ => initial::preference(&mut self.random),
         };
         json!({ "placement": { "clusters": { member: preference } } })
     }
@@ -455,13 +442,22 @@ impl Generator {
             self.now(Action::DelayChanges { member, times, ms });
         }
         // What is on its way matters to what is decided meanwhile.
-        for _ in 0..self.random.random_range(0..4) {
-            let kind = *[Kind::Scale, Kind::Placement]
-                .choose(&mut self.random)
-                .unwrap_or(&Kind::Scale);
-            self.edit(kind);
+        for _ in 0..self.random.random_range(0..6) {
+            match self.random.random_range(0..6) {
+                0..2 => self.edit(Kind::Scale),
+                2..4 => self.edit(Kind::Placement),
+                4 => self.edit(Kind::Template),
+                _ => self.foreign(),
+            }
             self.now_ms += self.random.random_range(0..15_000);
         }
+    }
+
+    /// Somebody gives a local set to another federation.
+    fn foreign(&mut self) {
+        let (member, set) = (self.member(), self.set());
+        let patch = json!({ "metadata": { "labels": { labels::FEDERATION: OTHER_FEDERATION } } });
+        self.now(Action::EditLocalSet { member, set, patch });
     }
 
     fn node(&mut self) {
@@ -505,41 +501,4 @@ impl Generator {
 /// A patch that removes a label.
 fn without_label(label: &str) -> Value {
     json!({ "metadata": { "labels": { label: null } } })
-}
-
-/// The preference for one cluster.
-fn preference(random: &mut StdRng) -> Value {
-    let least = random.random_range(0..5);
-    let most = least + random.random_range(0..15);
-    json!({ "minReplicas": least, "maxReplicas": most, "weight": random.random_range(0..4) })
-}
-
-/// The spec of a set at the start.
-fn spec_of(name: &str, members: &[MemberPlan], random: &mut StdRng) -> Value {
-    let mut clusters = json!({ "*": { "weight": 1 } });
-    for member in members {
-        if random.random_bool(0.2) {
-            clusters[&member.name] = preference(random);
-        }
-    }
-    let placement = json!({ "rebalance": random.random_bool(0.6), "clusters": clusters });
-    let most = *[4, 12, 30].choose(random).unwrap_or(&12);
-    let mut set = frs(name, random.random_range(0..=most), &placement);
-    if random.random_bool(0.15) {
-        set["spec"]["minReadySeconds"] = random.random_range(1..20).into();
-    }
-    if random.random_bool(0.3) {
-        let surge = [json!(1), json!(5), json!("50%"), json!("100%")];
-        set["spec"]["rescheduling"] = json!({
-            "maxMoveSurge": (surge.choose(random)),
-            "unscheduledTimeoutSeconds": ([5, 60, 300].choose(random)),
-            "lostGracePeriodSeconds": ([0, 20, 60, 300].choose(random)),
-        });
-    }
-    // The slower pods start, the more happens meanwhile.
-    if random.random_bool(0.4) {
-        let seconds = random.random_range(5..60).to_string();
-        set["spec"]["template"]["metadata"]["annotations"] = json!({ START_SECONDS: seconds });
-    }
-    set["spec"].take()
 }

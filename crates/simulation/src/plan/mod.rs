@@ -11,6 +11,7 @@
 
 mod action;
 mod generate;
+mod initial;
 mod kind;
 mod trial;
 
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 pub use action::{Action, Fault, Selected};
 pub use generate::generate;
+pub(crate) use initial::START_SECONDS;
 pub use trial::{Closing, Drift, Trial};
 
 /// A run: what there is, and what happens to it.

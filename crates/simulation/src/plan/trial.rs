@@ -60,6 +60,24 @@ pub enum Trial {
         set: String,
         /// Whether its replicas are deleted, too.
         deletes: bool,
+        /// How many of the first writes of it each member rejects.
+        #[serde(default)]
+        rejections: u32,
+    },
+    /// The host rejects a status as written for an older object: it is written again within seconds (F38).
+    Conflict {
+        /// The set.
+        set: String,
+    },
+    /// Pods are deleted one after the other: the status is written now and then, not for each of them (F22).
+    Churn {
+        /// The set.
+        set: String,
+    },
+    /// Somebody gives a local ReplicaSet to another federation: it is not written, and the status says so (F40).
+    Foreign {
+        /// The set.
+        set: String,
     },
     /// An administrator closes a member: its replicas leave, or it gets no more.
     Closing {
@@ -78,6 +96,34 @@ pub enum Trial {
     Disconnection,
     /// A member rejects the credentials: nothing moves (F33).
     Unauthorized {
+        /// The member.
+        member: String,
+    },
+    /// A node stops: its replicas run elsewhere in time (F34).
+    NodeLoss {
+        /// The member.
+        member: String,
+    },
+    /// A set is created in a namespace that no member has, and later a member loses the namespace: all replicas run (F28).
+    Namespace {
+        /// The member that loses it.
+        member: String,
+    },
+    /// A member gets a second name: it is called a duplicate, and nothing moves (F20).
+    Twin {
+        /// The member.
+        member: String,
+    },
+    /// A leader dies while a scale-down is on its way, and starts again at once: no replica that runs is removed before the
+    /// scale-down can have been carried out (F20).
+    Resume {
+        /// The set.
+        set: String,
+    },
+    /// A user moves replicas that start away from a member that is slow: those that run by then stay (F20).
+    Idle {
+        /// The set.
+        set: String,
         /// The member.
         member: String,
     },
@@ -120,7 +166,7 @@ impl Trial {
         let set = sets.choose(&mut random).expect("there are sets");
         let member = members.choose(&mut random).expect("there are members");
         let (set, member) = (set.clone(), member.clone());
-        match random.random_range(0..18) {
+        match random.random_range(0..32) {
             0..3 => Self::Drift {
                 set,
                 drift: *[
@@ -142,6 +188,7 @@ impl Trial {
             9..11 => Self::Deletion {
                 set,
                 deletes: random.random_bool(0.5),
+                rejections: random.random_range(0..4),
             },
             11..13 => Self::Closing {
                 member,
@@ -152,6 +199,14 @@ impl Trial {
             13..15 => Self::Loss { member },
             15 => Self::Disconnection,
             16 => Self::Unauthorized { member },
+            17 => Self::Conflict { set },
+            18 => Self::Churn { set },
+            19..21 => Self::Foreign { set },
+            21..23 => Self::NodeLoss { member },
+            23 => Self::Namespace { member },
+            24 => Self::Twin { member },
+            25..28 => Self::Resume { set },
+            28..31 => Self::Idle { set, member },
             _ => Self::Restart,
         }
     }
@@ -164,12 +219,21 @@ impl Trial {
             | Self::Template { set }
             | Self::Pause { set }
             | Self::Invalid { set }
-            | Self::Deletion { set, .. } => vec![set],
-            Self::Annotation { set, member } | Self::Unbalanced { set, member } => {
+            | Self::Deletion { set, .. }
+            | Self::Conflict { set }
+            | Self::Churn { set }
+            | Self::Resume { set }
+            | Self::Foreign { set } => vec![set],
+            Self::Annotation { set, member }
+            | Self::Unbalanced { set, member }
+            | Self::Idle { set, member } => {
                 vec![set, member]
             }
             Self::Closing { member, .. }
             | Self::Loss { member }
+            | Self::NodeLoss { member }
+            | Self::Namespace { member }
+            | Self::Twin { member }
             | Self::Unauthorized { member } => {
                 vec![member]
             }
@@ -202,10 +266,31 @@ impl fmt::Display for Trial {
                 to,
                 "user switches rebalancing of {set} off and changes the weight of {member}"
             ),
-            Self::Deletion { set, deletes } => {
+            Self::Deletion {
+                set,
+                deletes,
+                rejections,
+            } => {
                 let policy = if *deletes { "Delete" } else { "Orphan" };
-                write!(to, "user deletes {set} with deletionPolicy {policy}")
+                write!(
+                    to,
+                    "user deletes {set} with deletionPolicy {policy}, {rejections} writes are rejected"
+                )
             }
+            Self::Conflict { set } => write!(to, "user pauses {set}, its status conflicts once"),
+            Self::Churn { set } => write!(to, "somebody deletes pods of {set}"),
+            Self::Foreign { set } => {
+                write!(
+                    to,
+                    "somebody gives a ReplicaSet of {set} to another federation"
+                )
+            }
+            Self::NodeLoss { member } => write!(to, "a node of {member} stops"),
+            Self::Namespace { member } => write!(
+                to,
+                "user creates a set in another namespace, and {member} loses that namespace"
+            ),
+            Self::Twin { member } => write!(to, "{member} gets a second name"),
             Self::Closing { member, closing } => {
                 let how = match closing {
                     Closing::Drain => "drains",
@@ -217,6 +302,15 @@ impl fmt::Display for Trial {
             Self::Loss { member } => write!(to, "{member} is unreachable for long"),
             Self::Disconnection => write!(to, "all members are unreachable for long"),
             Self::Unauthorized { member } => write!(to, "{member} rejects the credentials"),
+            Self::Resume { set } => {
+                write!(to, "user scales {set} down, and the leader dies meanwhile")
+            }
+            Self::Idle { set, member } => {
+                write!(
+                    to,
+                    "user moves replicas of {set} that start away from {member}"
+                )
+            }
             Self::Restart => write!(to, "the controllers are started again"),
         }
     }

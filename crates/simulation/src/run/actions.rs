@@ -1,5 +1,6 @@
 //! What the actions of a plan do.
 
+use fedrs_api::labels;
 use http::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use tokio::time::Duration;
 
 use super::runner::{Runner, Timer};
 use crate::{
-    checks::{OutageKind, RESTORED},
+    checks::{OutageKind, RESTORED, is_of_other_federation},
     hostile::Attack,
     join::{MEMBERS_PATH, secret_name},
     plan::{Action, Fault, Selected},
@@ -29,7 +30,7 @@ pub(super) const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicaset
 /// The collection of Deployments.
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 /// The collection of pods.
-const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
 /// The collection of quotas.
 const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
 
@@ -181,13 +182,31 @@ impl Runner {
             .await;
     }
 
-    /// The Deployments of a member give back what they took over.
+    /// The Deployments of a member, and other federations, give back what they took over.
     async fn give_back(&self, member: &str) {
         let options = json!({ "propagationPolicy": "Orphan" });
         for set in &self.sets {
             let path = format!("{DEPLOYMENTS}/{}", set.name);
             self.request(member, Method::DELETE, &path, &options).await;
+            self.give_back_to_federation(member, &set.name).await;
         }
+    }
+
+    /// A local ReplicaSet of another federation belongs to the one that its pods belong to.
+    pub(super) async fn give_back_to_federation(&self, member: &str, set: &str) {
+        let local = self.federation.local_set(member, set);
+        if let Some(local) = local.filter(is_of_other_federation) {
+            let template = &local["spec"]["template"]["metadata"]["labels"];
+            let federation = template[labels::FEDERATION].as_str();
+            self.give_to(member, set, federation).await;
+        }
+    }
+
+    /// Somebody gives a local ReplicaSet to a federation, or to none.
+    pub(super) async fn give_to(&self, member: &str, set: &str, federation: Option<&str>) {
+        let patch = json!({ "metadata": { "labels": { labels::FEDERATION: federation } } });
+        let path = format!("{LOCAL_SETS}/{set}");
+        self.patch(member, &path, &patch).await;
     }
 
     pub(super) async fn patch(&self, cluster: &str, path: &str, patch: &Value) {
@@ -313,7 +332,8 @@ impl Runner {
             self.patch(HOST, &path, &json!({ "spec": { "secretRef": reference } }))
                 .await;
         } else {
-            self.processes.set_kubeconfig(member, exists);
+            self.processes
+                .set_kubeconfig(member, exists.then_some(member));
         }
     }
 

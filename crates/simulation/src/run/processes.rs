@@ -1,6 +1,6 @@
 //! The controllers of a run: one that works, or several that take part in the election.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::{
     election::{Elector, Fence, LeaderElectorConfig},
@@ -32,8 +32,8 @@ pub(super) struct Processes {
     /// Whether they take part in an election.
     elect: bool,
     slots: Vec<Option<Process>>,
-    /// The members with a kubeconfig in a file.
-    files: BTreeSet<String>,
+    /// The members with a kubeconfig in a file, and the cluster of each.
+    files: BTreeMap<String, String>,
     recorder: Recorder,
 }
 
@@ -51,7 +51,8 @@ struct Process {
 struct Files(Arc<Mutex<Directory>>);
 
 struct Directory {
-    members: BTreeSet<String>,
+    /// The members with a file, and the cluster of each.
+    members: BTreeMap<String, String>,
     follower: Option<mpsc::Sender<MemberEvent>>,
 }
 
@@ -60,7 +61,10 @@ impl Files {
     fn follow(&self) -> mpsc::Receiver<MemberEvent> {
         let mut directory = self.0.lock();
         let (sender, receiver) = mpsc::channel(EVENTS);
-        let files = directory.members.iter().map(|name| member_file(name, name));
+        let files = directory
+            .members
+            .iter()
+            .map(|(name, cluster)| member_file(name, cluster));
         for event in files.chain([MemberEvent::Complete]) {
             sender.try_send(event).expect("there is room");
         }
@@ -68,12 +72,12 @@ impl Files {
         receiver
     }
 
-    fn set(&self, member: &str, exists: bool) {
+    fn set(&self, member: &str, cluster: Option<&str>) {
         let mut directory = self.0.lock();
         let name = member.to_owned();
-        let event = if exists {
-            directory.members.insert(name);
-            member_file(member, member)
+        let event = if let Some(cluster) = cluster {
+            directory.members.insert(name, cluster.to_owned());
+            member_file(member, cluster)
         } else {
             directory.members.remove(member);
             MemberEvent::Gone { name }
@@ -116,11 +120,12 @@ impl WriteObserver for Writer {
 
 impl Processes {
     /// One process without an election if `candidates` is 0; none runs yet.
-    pub(super) fn new(candidates: u32, files: BTreeSet<String>, recorder: Recorder) -> Self {
+    pub(super) fn new(candidates: u32, files: Vec<String>, recorder: Recorder) -> Self {
+        let files = files.into_iter().map(|name| (name.clone(), name));
         Self {
             elect: candidates > 0,
             slots: (0..candidates.max(1)).map(|_| None).collect(),
-            files,
+            files: files.collect(),
             recorder,
         }
     }
@@ -227,15 +232,15 @@ impl Processes {
         }
     }
 
-    /// Adds or removes the file of a member.
-    pub(super) fn set_kubeconfig(&mut self, member: &str, exists: bool) {
-        if exists {
-            self.files.insert(member.to_owned());
+    /// Adds the file of a member, which is this cluster, or removes it.
+    pub(super) fn set_kubeconfig(&mut self, member: &str, cluster: Option<&str>) {
+        if let Some(cluster) = cluster {
+            self.files.insert(member.to_owned(), cluster.to_owned());
         } else {
             self.files.remove(member);
         }
         for process in self.slots.iter().flatten() {
-            process.files.set(member, exists);
+            process.files.set(member, cluster);
         }
     }
 }

@@ -141,6 +141,11 @@ impl Recorder {
         state.delays.insert(member.to_owned(), (times, delay));
     }
 
+    /// The process that holds the Lease, as its last change says; empty if none does.
+    pub(crate) fn holder(&self) -> String {
+        self.state.lock().holder.clone()
+    }
+
     /// How many writes the controller has sent.
     pub(crate) fn writes(&self) -> usize {
         self.state.lock().writes.len()

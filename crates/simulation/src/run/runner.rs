@@ -197,7 +197,9 @@ impl Runner {
         let name = Processes::name(number);
         self.recorder
             .trace(Topic::Process, format!("{name} starts"));
-        self.recorder.observe(Observed::controller_starts);
+        let resumes = self.recorder.holder() == name;
+        self.recorder
+            .observe(|observed| observed.controller_starts(resumes));
         self.recorder.is_disturbed();
         self.processes.start(number, &self.federation);
     }

@@ -1,7 +1,11 @@
 //! The trial at the end of a run: one change of a federation that is as it should be, and what must follow from it, how soon,
 //! and what must not.
 
+mod identity;
+mod late_writes;
 mod members;
+mod namespaces;
+mod nodes;
 mod sets;
 mod wait;
 
@@ -33,13 +37,25 @@ pub(super) async fn carry_out(runner: &mut Runner, goal: &Goal, trial: &Trial) {
         Trial::Invalid { set } => sets::invalid(runner, set).await,
         Trial::Annotation { set, member } => sets::annotation(runner, set, member).await,
         Trial::Unbalanced { set, member } => sets::unbalanced(runner, set, member).await,
-        Trial::Deletion { set, deletes } => sets::deletion(runner, set, *deletes).await,
+        Trial::Deletion {
+            set,
+            deletes,
+            rejections,
+        } => sets::deletion(runner, set, *deletes, *rejections).await,
+        Trial::Conflict { set } => sets::conflict(runner, set).await,
+        Trial::Churn { set } => sets::churn(runner, set).await,
+        Trial::Foreign { set } => identity::foreign(runner, set).await,
         Trial::Closing { member, closing } => {
             members::closing(runner, goal, member, *closing).await
         }
         Trial::Loss { member } => members::loss(runner, goal, member).await,
         Trial::Disconnection => members::disconnection(runner, goal).await,
         Trial::Unauthorized { member } => members::unauthorized(runner, member).await,
+        Trial::NodeLoss { member } => nodes::loss(runner, goal, member).await,
+        Trial::Namespace { member } => namespaces::lost(runner, member).await,
+        Trial::Twin { member } => identity::twin(runner, member).await,
+        Trial::Resume { set } => late_writes::resume(runner, set).await,
+        Trial::Idle { set, member } => late_writes::idle(runner, set, member).await,
         // What members reject, or have no capacity for, is tried again.
         Trial::Restart if is_any_unsettled(runner) => Ok(()),
         Trial::Restart => members::restart(runner).await,

@@ -5,22 +5,28 @@ use std::collections::BTreeSet;
 use fedrs_api::{annotations, labels};
 use http::Method;
 use serde_json::{Value, json};
-use sim_cluster::kinds;
+use sim_cluster::{RequestMatcher, Status, Verb, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::wait::{
     Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
 };
 use crate::{
-    checks::{is_labeled, is_written_by_fedrs},
-    plan::Drift,
+    checks::{Invariant, is_labeled, is_written_by_fedrs},
+    plan::{Drift, START_SECONDS},
+    ready_pods::is_ready,
     run::{
-        actions::LOCAL_SETS,
+        actions::{LOCAL_SETS, PODS},
         goal::{pods_of, wrong_object},
         runner::Runner,
     },
     sim_federation::{FRS_PATH, HOST, NAMESPACE},
 };
+
+/// How many pods are deleted one after the other, one each second.
+const CHURNED: u32 = 30;
+/// The most statuses that are written meanwhile: one after 1, 2, 4, 8, 8, ... s, and some that a person may act on.
+const CHURN_STATUSES: usize = 12;
 
 /// A local ReplicaSet that somebody changed or deleted is as before, with the pods that it had.
 pub(super) async fn drift(runner: &mut Runner, set: &str, drift: Drift) -> Result<(), Failed> {
@@ -127,6 +133,63 @@ pub(super) async fn pause(runner: &mut Runner, set: &str) -> Result<(), Failed> 
     Ok(())
 }
 
+/// A status that the host rejects as written for an older object is written again.
+pub(super) async fn conflict(runner: &mut Runner, set: &str) -> Result<(), Failed> {
+    let faults = runner.federation.cluster(HOST).faults().clone();
+    let requests = RequestMatcher::all().verb(Verb::Patch);
+    let status = Status::new(409, "Conflict", "the object has been modified");
+    faults.refuse(requests.resource("federatedreplicasets"), 1, status);
+    edit(runner, set, &json!({ "spec": { "paused": true } })).await;
+    let shown = |runner: &Runner| lacks_condition(runner, set, "Paused", "True");
+    reached(runner, REACTION, "the status is written again", shown).await?;
+    faults.heal();
+    edit(runner, set, &json!({ "spec": { "paused": false } })).await;
+    Ok(())
+}
+
+/// While pods are deleted one after the other, few statuses are written. Only pods that start slowly are missing all the time.
+pub(super) async fn churn(runner: &mut Runner, set: &str) -> Result<(), Failed> {
+    let frs = runner.frs(set).unwrap_or_default();
+    let annotations = &frs["spec"]["template"]["metadata"]["annotations"];
+    if annotations.get(START_SECONDS).is_none() {
+        return Ok(());
+    }
+    let before = runner.recorder.writes();
+    for _ in 0..CHURNED {
+        delete_ready_pod(runner, set).await;
+        runner
+            .wait_until(Instant::now() + Duration::from_secs(1))
+            .await;
+    }
+    let mut written = runner.recorder.writes_after(before);
+    let path = format!("{HOST} {FRS_PATH}/{set}/status");
+    written.retain(|what| what.ends_with(&path));
+    if written.len() > CHURN_STATUSES {
+        let text = format!(
+            "{} statuses of {set} in {CHURNED} s, more than {CHURN_STATUSES}",
+            written.len()
+        );
+        runner.fail(Invariant::BoundedRate, text);
+        return Err(Failed);
+    }
+    Ok(())
+}
+
+/// Somebody deletes a pod of the set that runs.
+async fn delete_ready_pod(runner: &Runner, set: &str) {
+    for member in runner.federation.member_names() {
+        let local = runner.federation.local_set(&member, set);
+        let pods = local.map(|local| pods_of(runner, &member, &local));
+        let pod = pods.into_iter().flatten().find(|pod| is_ready(pod, set));
+        if let Some(pod) = pod {
+            let path = format!("{PODS}/{}", crate::name_of(&pod));
+            let all = Value::Null;
+            runner.request(&member, Method::DELETE, &path, &all).await;
+            return;
+        }
+    }
+}
+
 /// Nothing is written to the members while a set is invalid.
 pub(super) async fn invalid(runner: &mut Runner, set: &str) -> Result<(), Failed> {
     // It has a placement as well.
@@ -208,7 +271,14 @@ pub(super) async fn unbalanced(runner: &mut Runner, set: &str, member: &str) -> 
 }
 
 /// The set is gone within a minute, with its replicas or without.
-pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> Result<(), Failed> {
+///
+/// Each member rejects the first writes of its ReplicaSet: they are repeated.
+pub(super) async fn deletion(
+    runner: &mut Runner,
+    set: &str,
+    deletes: bool,
+    rejections: u32,
+) -> Result<(), Failed> {
     let (pods, layout) = (pods(runner, set), runner.federation.layout(set));
     let policy = if deletes { "Delete" } else { "Orphan" };
     edit(
@@ -218,12 +288,16 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
     )
     .await;
     runner.wait_until(Instant::now() + REACTION).await;
+    reject_writes(runner, rejections);
     let path = format!("{FRS_PATH}/{set}");
     runner
         .request(HOST, Method::DELETE, &path, &Value::Null)
         .await;
     let gone = |runner: &Runner| runner.frs(set).map(|_| format!("{set} exists"));
     reached(runner, Duration::from_secs(60), "the set is gone", gone).await?;
+    for member in runner.federation.member_names() {
+        runner.federation.member(&member).faults().heal();
+    }
     let left = |runner: &Runner| {
         let members = runner.federation.member_names();
         let local_set = members.iter().find_map(|member| {
@@ -258,6 +332,18 @@ pub(super) async fn deletion(runner: &mut Runner, set: &str, deletes: bool) -> R
         changed,
     )
     .await
+}
+
+/// The next changes and deletions of ReplicaSets are rejected by each member, so many times.
+fn reject_writes(runner: &Runner, times: u32) {
+    for member in runner.federation.member_names() {
+        for verb in [Verb::Patch, Verb::Delete] {
+            let requests = RequestMatcher::all().verb(verb).resource("replicasets");
+            let status = Status::new(500, "InternalError", "injected");
+            let faults = runner.federation.member(&member).faults();
+            faults.refuse(requests, times, status);
+        }
+    }
 }
 
 /// A pod of a ReplicaSet that the controller wrote, with the label of the set. One whose ReplicaSet somebody deleted without it
@@ -319,7 +405,12 @@ fn pods(runner: &Runner, set: &str) -> BTreeSet<String> {
 }
 
 /// What the condition of a set says instead of `status`.
-fn lacks_condition(runner: &Runner, set: &str, type_: &str, status: &str) -> Option<String> {
+pub(super) fn lacks_condition(
+    runner: &Runner,
+    set: &str,
+    type_: &str,
+    status: &str,
+) -> Option<String> {
     let frs = runner.frs(set)?;
     let conditions = frs["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
