@@ -13,6 +13,7 @@ mod late;
 mod left_behind;
 mod local_set;
 mod observed;
+mod observed_member;
 mod ours;
 mod scale_down;
 mod statuses;

@@ -1,9 +1,6 @@
 //! What has been observed of all clusters, over time.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::config::Config;
 use fedrs_api::{ClusterState, DeletionPolicy, FederatedReplicaSet, ValidFrs};
@@ -12,7 +9,8 @@ use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
-    local_set::{InFlight, LocalSet, is_labeled},
+    local_set::{InFlight, LocalSet},
+    observed_member::{ObservedMember, is_new_generation},
     visibility::{OutageKind, Visibility, max_age},
 };
 use crate::{crash::DelayedRequest, history::History, sim_federation::NAMESPACE};
@@ -50,56 +48,9 @@ struct ObservedSet {
     seen: (i64, Value, bool),
 }
 
-/// A member over time.
-struct ObservedMember {
-    visibility: Visibility,
-    /// Whether each node is ready; those that have not changed yet are.
-    nodes: BTreeMap<String, bool>,
-    /// Nodes without power, whose pods do not run, whatever their status says.
-    nodes_without_power: BTreeSet<String>,
-    /// When the first of them, or of the last ones, lost it.
-    power_lost_at: Option<Instant>,
-    /// The pods of sets, by name.
-    pods: BTreeMap<String, ObservedPod>,
-    /// When its MemberCluster was last created, edited or deleted.
-    edited: Instant,
-    /// Whether its MemberCluster closes it to the sets: cordoned, drained, or for other namespaces.
-    is_closed: History<bool>,
-    /// When the controller last listed its ReplicaSets and its pods.
-    listed: [Option<Instant>; 2],
-    /// Whether it was ever restored from a backup.
-    was_restored: bool,
-    /// By set.
-    local: BTreeMap<String, LocalSet>,
-}
-
-struct ObservedPod {
-    /// The uid of the ReplicaSet that owns it.
-    owner: String,
-    node: String,
-    is_ready: bool,
-    /// Whether it has the label of fedrs, without which the controller does not see it.
-    is_labeled: bool,
-}
-
 impl Observed {
     /// Observes these sets in these members, which are empty.
     pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
-        let member = || ObservedMember {
-            visibility: Visibility::default(),
-            nodes: BTreeMap::new(),
-            nodes_without_power: BTreeSet::new(),
-            power_lost_at: None,
-            pods: BTreeMap::new(),
-            edited: Instant::now(),
-            is_closed: History::starting(false),
-            listed: [None; 2],
-            was_restored: false,
-            local: sets
-                .iter()
-                .map(|&set| (set.to_owned(), LocalSet::new()))
-                .collect(),
-        };
         let set = || ObservedSet {
             states: History::starting(FrsState::Absent),
             seen: (0, Value::Null, false),
@@ -109,7 +60,7 @@ impl Observed {
             sets: sets.iter().map(|&name| (name.to_owned(), set())).collect(),
             members: members
                 .iter()
-                .map(|&name| (name.to_owned(), member()))
+                .map(|&name| (name.to_owned(), ObservedMember::new(sets)))
                 .collect(),
             host: Visibility::default(),
         }
@@ -264,69 +215,15 @@ impl Observed {
 
     /// Records that a member has the objects that its API server shows, and no others.
     pub(crate) fn member_restored(&mut self, member: &str, api: &Api) {
-        let Some(member) = self.members.get_mut(member) else {
-            return;
-        };
-        member.was_restored = true;
-        let named = |object: Object| {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            (name.to_owned(), object)
-        };
-        let sets = api.list(&kinds::REPLICA_SETS, Some("default")).into_iter();
-        let sets: BTreeMap<_, _> = sets.map(named).collect();
-        for (name, local) in &mut member.local {
-            local.put(sets.get(name));
-            local.forget_in_flight();
-            // Also where the controller wrote last what it has now: that was earlier.
-            local.edited = Some(Instant::now());
+        if let Some(member) = self.members.get_mut(member) {
+            member.restored(api);
         }
-        let nodes = api.list(&kinds::NODES, None).into_iter().map(named);
-        member.nodes = nodes
-            .map(|(name, node)| (name, is_ready_node(&node)))
-            .collect();
-        let pods = api.list(&kinds::PODS, Some("default")).into_iter();
-        let pods = pods.map(named);
-        member.pods = pods
-            .filter_map(|(name, pod)| Some((name, observed_pod(&pod)?)))
-            .collect();
-        member.count();
     }
 
     /// Records a change of a member. Whether the pods of a set that run are other ones.
     pub(crate) fn member_changed(&mut self, member: &str, change: &Change) -> bool {
-        let Some(member) = self.members.get_mut(member) else {
-            return false;
-        };
-        if change.kind == *kinds::REPLICA_SETS {
-            if let Some(local) = member.local.get_mut(&change.name) {
-                local.put(change.new.as_ref());
-                if is_new_generation(change) {
-                    // Their preconditions fail.
-                    local.forget_in_flight();
-                }
-            }
-            // The pods of a ReplicaSet that is gone are not those of the next one.
-            return member.count();
-        }
-        if change.kind == *kinds::NODES {
-            member.nodes.remove(&change.name);
-            let ready = change.new.as_ref().map(is_ready_node);
-            let entry = ready.map(|ready| (change.name.clone(), ready));
-            member.nodes.extend(entry);
-            return false;
-        }
-        if change.kind != *kinds::PODS {
-            return false;
-        }
-        match change.new.as_ref().and_then(observed_pod) {
-            Some(pod) => {
-                member.pods.insert(change.name.clone(), pod);
-            }
-            None => {
-                member.pods.remove(&change.name);
-            }
-        }
-        member.count()
+        let member = self.members.get_mut(member);
+        member.is_some_and(|member| member.changed(change))
     }
 
     /// The specs of a set that the controller may act on, or its absence.
@@ -557,65 +454,10 @@ impl ObservedSet {
     }
 }
 
-impl ObservedMember {
-    /// Counts the pods that run. Whether there are others than before.
-    fn count(&mut self) -> bool {
-        let mut changed = false;
-        for local in self.local.values_mut() {
-            let placed = self.pods.values().filter(|pod| {
-                pod.owner == local.uid
-                    && !pod.node.is_empty()
-                    && !self.nodes_without_power.contains(&pod.node)
-            });
-            let (mut pods, mut ready) = (0, 0);
-            for pod in placed {
-                let is_seen = pod.is_labeled && self.nodes.get(&pod.node) != Some(&false);
-                pods += u64::from(is_seen);
-                ready += u64::from(pod.is_ready);
-            }
-            changed |= ready != *local.ready.now();
-            local.ready.put(ready);
-            local.placed.put(pods);
-        }
-        changed
-    }
-}
-
-/// Whether a user or a controller has changed more than the status of an object.
-fn is_new_generation(change: &Change) -> bool {
-    let generation = |object: &Object| object["metadata"]["generation"].as_i64();
-    change.old.as_ref().map(generation) != change.new.as_ref().map(generation)
-}
-
 /// Whether a MemberCluster takes no replicas of the sets.
 fn is_closed(member: &Object) -> bool {
     let spec = &member["spec"];
     let names = spec["namespaces"]["names"].as_array();
     let takes = names.is_none_or(|names| names.iter().any(|name| name == NAMESPACE));
     spec["unschedulable"] == true || spec["drain"] == true || !takes
-}
-
-fn is_ready_node(node: &Object) -> bool {
-    let conditions = node["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-}
-
-/// A pod of a set that is not terminating.
-fn observed_pod(pod: &Object) -> Option<ObservedPod> {
-    let metadata = &pod["metadata"];
-    let owner = &metadata["ownerReferences"][0];
-    let set = owner["name"].as_str()?;
-    if metadata.get("deletionTimestamp").is_some() {
-        return None;
-    }
-    Some(ObservedPod {
-        owner: owner["uid"].as_str()?.to_owned(),
-        node: pod["spec"]["nodeName"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        is_ready: crate::ready_pods::is_ready(pod, set),
-        is_labeled: is_labeled(pod),
-    })
 }

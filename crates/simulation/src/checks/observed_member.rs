@@ -1,0 +1,176 @@
+//! What has been observed of one member, over time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sim_cluster::{Api, Change, Object, kinds};
+use tokio::time::Instant;
+
+use super::{
+    local_set::{LocalSet, is_labeled},
+    visibility::Visibility,
+};
+use crate::history::History;
+
+/// A member over time.
+pub(super) struct ObservedMember {
+    pub(super) visibility: Visibility,
+    /// Whether each node is ready; those that have not changed yet are.
+    pub(super) nodes: BTreeMap<String, bool>,
+    /// Nodes without power, whose pods do not run, whatever their status says.
+    pub(super) nodes_without_power: BTreeSet<String>,
+    /// When the first of them, or of the last ones, lost it.
+    pub(super) power_lost_at: Option<Instant>,
+    /// The pods of sets, by name.
+    pods: BTreeMap<String, ObservedPod>,
+    /// When its MemberCluster was last created, edited or deleted.
+    pub(super) edited: Instant,
+    /// Whether its MemberCluster closes it to the sets: cordoned, drained, or for other namespaces.
+    pub(super) is_closed: History<bool>,
+    /// When the controller last listed its ReplicaSets and its pods.
+    pub(super) listed: [Option<Instant>; 2],
+    /// Whether it was ever restored from a backup.
+    pub(super) was_restored: bool,
+    /// By set.
+    pub(super) local: BTreeMap<String, LocalSet>,
+}
+
+pub(super) struct ObservedPod {
+    /// The uid of the ReplicaSet that owns it.
+    owner: String,
+    node: String,
+    is_ready: bool,
+    /// Whether it has the label of fedrs, without which the controller does not see it.
+    is_labeled: bool,
+}
+
+impl ObservedMember {
+    /// A member without objects.
+    pub(super) fn new(sets: &[&str]) -> Self {
+        Self {
+            visibility: Visibility::default(),
+            nodes: BTreeMap::new(),
+            nodes_without_power: BTreeSet::new(),
+            power_lost_at: None,
+            pods: BTreeMap::new(),
+            edited: Instant::now(),
+            is_closed: History::starting(false),
+            listed: [None; 2],
+            was_restored: false,
+            local: sets
+                .iter()
+                .map(|&set| (set.to_owned(), LocalSet::new()))
+                .collect(),
+        }
+    }
+
+    /// It has the objects that its API server shows, and no others.
+    pub(super) fn restored(&mut self, api: &Api) {
+        self.was_restored = true;
+        let named = |object: Object| (crate::name_of(&object), object);
+        let sets = api.list(&kinds::REPLICA_SETS, Some("default")).into_iter();
+        let sets: BTreeMap<_, _> = sets.map(named).collect();
+        for (name, local) in &mut self.local {
+            local.put(sets.get(name));
+            local.forget_in_flight();
+            // Also where the controller wrote last what it has now: that was earlier.
+            local.edited = Some(Instant::now());
+        }
+        let nodes = api.list(&kinds::NODES, None).into_iter().map(named);
+        self.nodes = nodes
+            .map(|(name, node)| (name, is_ready_node(&node)))
+            .collect();
+        let pods = api.list(&kinds::PODS, Some("default")).into_iter();
+        let pods = pods.map(named);
+        self.pods = pods
+            .filter_map(|(name, pod)| Some((name, observed_pod(&pod)?)))
+            .collect();
+        self.count();
+    }
+
+    /// Records a change. Whether the pods of a set that run are other ones.
+    pub(super) fn changed(&mut self, change: &Change) -> bool {
+        if change.kind == *kinds::REPLICA_SETS {
+            if let Some(local) = self.local.get_mut(&change.name) {
+                local.put(change.new.as_ref());
+                if is_new_generation(change) {
+                    // Their preconditions fail.
+                    local.forget_in_flight();
+                }
+            }
+            // The pods of a ReplicaSet that is gone are not those of the next one.
+            return self.count();
+        }
+        if change.kind == *kinds::NODES {
+            self.nodes.remove(&change.name);
+            let ready = change.new.as_ref().map(is_ready_node);
+            let entry = ready.map(|ready| (change.name.clone(), ready));
+            self.nodes.extend(entry);
+            return false;
+        }
+        if change.kind != *kinds::PODS {
+            return false;
+        }
+        match change.new.as_ref().and_then(observed_pod) {
+            Some(pod) => {
+                self.pods.insert(change.name.clone(), pod);
+            }
+            None => {
+                self.pods.remove(&change.name);
+            }
+        }
+        self.count()
+    }
+
+    /// Counts the pods that run. Whether there are others than before.
+    pub(super) fn count(&mut self) -> bool {
+        let mut changed = false;
+        for local in self.local.values_mut() {
+            let placed = self.pods.values().filter(|pod| {
+                pod.owner == local.uid
+                    && !pod.node.is_empty()
+                    && !self.nodes_without_power.contains(&pod.node)
+            });
+            let (mut pods, mut ready) = (0, 0);
+            for pod in placed {
+                let is_seen = pod.is_labeled && self.nodes.get(&pod.node) != Some(&false);
+                pods += u64::from(is_seen);
+                ready += u64::from(pod.is_ready);
+            }
+            changed |= ready != *local.ready.now();
+            local.ready.put(ready);
+            local.placed.put(pods);
+        }
+        changed
+    }
+}
+
+/// Whether a user or a controller has changed more than the status of an object.
+pub(super) fn is_new_generation(change: &Change) -> bool {
+    let generation = |object: &Object| object["metadata"]["generation"].as_i64();
+    change.old.as_ref().map(generation) != change.new.as_ref().map(generation)
+}
+
+fn is_ready_node(node: &Object) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// A pod of a set that is not terminating.
+fn observed_pod(pod: &Object) -> Option<ObservedPod> {
+    let metadata = &pod["metadata"];
+    let owner = &metadata["ownerReferences"][0];
+    let set = owner["name"].as_str()?;
+    if metadata.get("deletionTimestamp").is_some() {
+        return None;
+    }
+    Some(ObservedPod {
+        owner: owner["uid"].as_str()?.to_owned(),
+        node: pod["spec"]["nodeName"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        is_ready: crate::ready_pods::is_ready(pod, set),
+        is_labeled: is_labeled(pod),
+    })
+}
