@@ -120,7 +120,8 @@ pub enum Trial {
         /// The set.
         set: String,
     },
-    /// A user moves replicas that start away from a member that is slow: those that run by then stay (F20).
+    /// Pods of a member that is slow are deleted, and a user moves their replicas away while they start again: those that run
+    /// by then stay (F20).
     Idle {
         /// The set.
         set: String,

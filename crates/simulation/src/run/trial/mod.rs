@@ -2,11 +2,12 @@
 //! and what must not.
 
 mod identity;
-mod late_writes;
 mod members;
 mod namespaces;
 mod nodes;
+mod pods;
 mod sets;
+mod terms;
 mod wait;
 
 use self::wait::reached;
@@ -43,7 +44,7 @@ pub(super) async fn carry_out(runner: &mut Runner, goal: &Goal, trial: &Trial) {
             rejections,
         } => sets::deletion(runner, set, *deletes, *rejections).await,
         Trial::Conflict { set } => sets::conflict(runner, set).await,
-        Trial::Churn { set } => sets::churn(runner, set).await,
+        Trial::Churn { set } => pods::churn(runner, set).await,
         Trial::Foreign { set } => identity::foreign(runner, set).await,
         Trial::Closing { member, closing } => {
             members::closing(runner, goal, member, *closing).await
@@ -54,8 +55,8 @@ pub(super) async fn carry_out(runner: &mut Runner, goal: &Goal, trial: &Trial) {
         Trial::NodeLoss { member } => nodes::loss(runner, goal, member).await,
         Trial::Namespace { member } => namespaces::lost(runner, member).await,
         Trial::Twin { member } => identity::twin(runner, member).await,
-        Trial::Resume { set } => late_writes::resume(runner, set).await,
-        Trial::Idle { set, member } => late_writes::idle(runner, set, member).await,
+        Trial::Resume { set } => terms::resume(runner, set).await,
+        Trial::Idle { set, member } => pods::idle(runner, set, member).await,
         // What members reject, or have no capacity for, is tried again.
         Trial::Restart if is_any_unsettled(runner) => Ok(()),
         Trial::Restart => members::restart(runner).await,

@@ -12,21 +12,15 @@ use super::wait::{
     Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
 };
 use crate::{
-    checks::{Invariant, is_labeled, is_written_by_fedrs},
-    plan::{Drift, START_SECONDS},
-    ready_pods::is_ready,
+    checks::{is_labeled, is_written_by_fedrs},
+    plan::Drift,
     run::{
-        actions::{LOCAL_SETS, PODS},
+        actions::LOCAL_SETS,
         goal::{pods_of, wrong_object},
         runner::Runner,
     },
     sim_federation::{FRS_PATH, HOST, NAMESPACE},
 };
-
-/// How many pods are deleted one after the other, one each second.
-const CHURNED: u32 = 30;
-/// The most statuses that are written meanwhile: one after 1, 2, 4, 8, 8, ... s, and some that a person may act on.
-const CHURN_STATUSES: usize = 12;
 
 /// A local ReplicaSet that somebody changed or deleted is as before, with the pods that it had.
 pub(super) async fn drift(runner: &mut Runner, set: &str, drift: Drift) -> Result<(), Failed> {
@@ -145,49 +139,6 @@ pub(super) async fn conflict(runner: &mut Runner, set: &str) -> Result<(), Faile
     faults.heal();
     edit(runner, set, &json!({ "spec": { "paused": false } })).await;
     Ok(())
-}
-
-/// While pods are deleted one after the other, few statuses are written. Only pods that start slowly are missing all the time.
-pub(super) async fn churn(runner: &mut Runner, set: &str) -> Result<(), Failed> {
-    let frs = runner.frs(set).unwrap_or_default();
-    let annotations = &frs["spec"]["template"]["metadata"]["annotations"];
-    if annotations.get(START_SECONDS).is_none() {
-        return Ok(());
-    }
-    let before = runner.recorder.writes();
-    for _ in 0..CHURNED {
-        delete_ready_pod(runner, set).await;
-        runner
-            .wait_until(Instant::now() + Duration::from_secs(1))
-            .await;
-    }
-    let mut written = runner.recorder.writes_after(before);
-    let path = format!("{HOST} {FRS_PATH}/{set}/status");
-    written.retain(|what| what.ends_with(&path));
-    if written.len() > CHURN_STATUSES {
-        let text = format!(
-            "{} statuses of {set} in {CHURNED} s, more than {CHURN_STATUSES}",
-            written.len()
-        );
-        runner.fail(Invariant::BoundedRate, text);
-        return Err(Failed);
-    }
-    Ok(())
-}
-
-/// Somebody deletes a pod of the set that runs.
-async fn delete_ready_pod(runner: &Runner, set: &str) {
-    for member in runner.federation.member_names() {
-        let local = runner.federation.local_set(&member, set);
-        let pods = local.map(|local| pods_of(runner, &member, &local));
-        let pod = pods.into_iter().flatten().find(|pod| is_ready(pod, set));
-        if let Some(pod) = pod {
-            let path = format!("{PODS}/{}", crate::name_of(&pod));
-            let all = Value::Null;
-            runner.request(&member, Method::DELETE, &path, &all).await;
-            return;
-        }
-    }
 }
 
 /// Nothing is written to the members while a set is invalid.
