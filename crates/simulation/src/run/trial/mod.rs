@@ -54,11 +54,11 @@ pub(super) async fn carry_out(runner: &mut Runner, goal: &Goal, trial: &Trial) {
         Trial::Unauthorized { member } => members::unauthorized(runner, member).await,
         Trial::NodeLoss { member } => nodes::loss(runner, goal, member).await,
         Trial::Namespace { member } => namespaces::lost(runner, member).await,
-        Trial::Twin { member } => identity::twin(runner, member).await,
         Trial::Resume { set } => terms::resume(runner, set).await,
         Trial::Idle { set, member } => pods::idle(runner, set, member).await,
         // What members reject, or have no capacity for, is tried again.
-        Trial::Restart if is_any_unsettled(runner) => Ok(()),
+        Trial::Restart | Trial::Twin { .. } if is_any_unsettled(runner) => Ok(()),
+        Trial::Twin { member } => identity::twin(runner, member).await,
         Trial::Restart => members::restart(runner).await,
     };
     if ended.is_ok() {
