@@ -40,11 +40,11 @@ const BUGS: [Planted; PlantedBug::ALL.len()] = {
     const GIVEN_UP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown, I::Settled];
     [
         of(B::UnknownMembersBySpec, 27, DIP),
-        of(B::ReturnedPodsBelieved, 6, GIVEN_UP),
+        of(B::ReturnedPodsBelieved, 37, GIVEN_UP),
         of(B::CapacityFromLeavingPods, 10, &[I::KnownCapacity]),
         of(B::TemplateBlocksScaling, 263, &[I::Reached]),
         of(B::OwnerIgnoredByDeletion, 9, &[I::OnlyOurs, I::NoDeletion]),
-        of(B::LostScaleDownForgotten, 758, DIP),
+        of(B::LostScaleDownForgotten, 144, DIP),
         of(B::RequestedIsAvailable, 6, DIP),
         of(B::SurgeOfEachCluster, 40, &[I::NoSurplus]),
         of(B::DeletionLostInRelist, 73, &[I::Reached, I::Settled]),

@@ -13,7 +13,7 @@ use super::{
     observed_member::{ObservedMember, is_new_generation},
     visibility::{OutageKind, Visibility, max_age},
 };
-use crate::{crash::DelayedRequest, history::History, sim_federation::NAMESPACE};
+use crate::{crash::DelayedRequest, history::History};
 
 /// Nobody notices that a node has stopped before it was silent for this time.
 const NODE_GRACE: Duration = Duration::from_secs(40);
@@ -164,9 +164,7 @@ impl Observed {
             && let Some(member) = self.members.get_mut(&change.name)
         {
             member.edited = Instant::now();
-            member
-                .is_closed
-                .put(change.new.as_ref().is_some_and(is_closed));
+            member.put(change.new.as_ref());
         }
         if change.kind.plural != "federatedreplicasets" {
             return;
@@ -208,8 +206,7 @@ impl Observed {
             set.put(named(sets, name).as_ref());
         }
         for (name, member) in &mut self.members {
-            let object = named(members, name);
-            member.is_closed.put(object.as_ref().is_some_and(is_closed));
+            member.put(named(members, name).as_ref());
         }
     }
 
@@ -331,9 +328,10 @@ impl Observed {
             && others.all(|(_, member)| member.edited < time)
     }
 
-    /// Whether nobody has changed the MemberCluster of a member since then.
-    pub(super) fn is_member_unedited(&self, member: &str, time: Instant) -> bool {
-        self.members[member].edited < time
+    /// Whether a member is drained no more, and was after `time`.
+    pub(super) fn was_drained_since(&self, member: &str, time: Instant) -> bool {
+        let drained = &self.members[member].is_drained;
+        !drained.now() && drained.since(time).any(|drained| *drained)
     }
 
     /// The configuration of the controller.
@@ -452,12 +450,4 @@ impl ObservedSet {
             FrsState::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
         });
     }
-}
-
-/// Whether a MemberCluster takes no replicas of the sets.
-fn is_closed(member: &Object) -> bool {
-    let spec = &member["spec"];
-    let names = spec["namespaces"]["names"].as_array();
-    let takes = names.is_none_or(|names| names.iter().any(|name| name == NAMESPACE));
-    spec["unschedulable"] == true || spec["drain"] == true || !takes
 }

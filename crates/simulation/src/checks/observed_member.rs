@@ -9,7 +9,7 @@ use super::{
     local_set::{LocalSet, is_labeled},
     visibility::Visibility,
 };
-use crate::history::History;
+use crate::{history::History, sim_federation::NAMESPACE};
 
 /// A member over time.
 pub(super) struct ObservedMember {
@@ -26,6 +26,8 @@ pub(super) struct ObservedMember {
     pub(super) edited: Instant,
     /// Whether its MemberCluster closes it to the sets: cordoned, drained, or for other namespaces.
     pub(super) is_closed: History<bool>,
+    /// Whether its MemberCluster drains it.
+    pub(super) is_drained: History<bool>,
     /// When the controller last listed its ReplicaSets and its pods.
     pub(super) listed: [Option<Instant>; 2],
     /// Whether it was ever restored from a backup.
@@ -54,6 +56,7 @@ impl ObservedMember {
             pods: BTreeMap::new(),
             edited: Instant::now(),
             is_closed: History::starting(false),
+            is_drained: History::starting(false),
             listed: [None; 2],
             was_restored: false,
             local: sets
@@ -61,6 +64,13 @@ impl ObservedMember {
                 .map(|&set| (set.to_owned(), LocalSet::new()))
                 .collect(),
         }
+    }
+
+    /// Records its MemberCluster.
+    pub(super) fn put(&mut self, object: Option<&Object>) {
+        self.is_closed.put(object.is_some_and(is_closed));
+        let is_drained = |object: &Object| object["spec"]["drain"] == true;
+        self.is_drained.put(object.is_some_and(is_drained));
     }
 
     /// It has the objects that its API server shows, and no others.
@@ -173,4 +183,12 @@ fn observed_pod(pod: &Object) -> Option<ObservedPod> {
         is_ready: crate::ready_pods::is_ready(pod, set),
         is_labeled: is_labeled(pod),
     })
+}
+
+/// Whether a MemberCluster takes no replicas of the sets.
+fn is_closed(member: &Object) -> bool {
+    let spec = &member["spec"];
+    let names = spec["namespaces"]["names"].as_array();
+    let takes = names.is_none_or(|names| names.iter().any(|name| name == NAMESPACE));
+    spec["unschedulable"] == true || spec["drain"] == true || !takes
 }

@@ -27,8 +27,8 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     let since = outage - SETTLED;
     if unseen.next().is_some()
         || !observed.is_unedited(name, other, since)
-        // What is desired of it has just changed, for example because it is drained no more.
-        || !observed.is_member_unedited(other, Instant::now() - SETTLED)
+        // More is desired of it: it is drained no more.
+        || observed.was_drained_since(other, Instant::now() - SETTLED)
         // Nothing shows that a member lies.
         || observed.may_lie(member)
         || observed.may_lie(other)
