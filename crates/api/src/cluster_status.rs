@@ -356,6 +356,10 @@ impl TemplateRecord {
 mod digits {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
     pub(super) fn serialize<S: Serializer>(hash: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{hash:016x}"))
     }
