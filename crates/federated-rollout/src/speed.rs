@@ -8,6 +8,10 @@
 //! A new template within a loan starts as many pods once more. Therefore a loan is first recalled, and what is lent anew is
 //! added to what the member has until the new template is seen there and `min_delay` has passed. A portion of 1 has no room for
 //! that: then the template is replaced if no pod has started lately, as with a pod that never becomes available.
+//!
+//! Two cases are not foreseen, since the Deployment's controller acts by itself: with a portion of 1, that such a pod becomes
+//! available in the moment in which the template is replaced; and that a controller creates no pods for `min_delay`, and then
+//! does so in that moment.
 
 use jiff::Timestamp;
 

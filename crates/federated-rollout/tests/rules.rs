@@ -603,3 +603,33 @@ fn l14_available_replicas_beyond_n_are_not_lent() {
     let account = Account::of(&moving, &State::default());
     assert_eq!(account.in_use.unavailable, 0);
 }
+
+#[test]
+fn l14_a_strategy_without_a_loan_is_made_smaller() {
+    for (strategy, expected) in [(lends(2, 1), lends(0, 1)), (lends(2, 0), lends(1, 0))] {
+        let members = [member("eu", rolling(5, 2, strategy))];
+        let paused = Rollout {
+            paused: true,
+            ..rollout(&members, 2, 1)
+        };
+        let decision = step(&paused, &state(&[]), at(0));
+        assert_eq!(actions(&decision), [("eu", Action::Shrink(expected))]);
+        assert_eq!(decision.account.in_use.unavailable, 2);
+    }
+}
+
+#[test]
+fn l6_pods_beyond_the_replicas_use_the_surge() {
+    let shrunk = Deployment {
+        pods: 7,
+        available: 5,
+        ..rolling(5, 2, lends(0, 1))
+    };
+    let members = [member("eu", shrunk), member("us", old(5))];
+    let decision = step(
+        &rollout(&members, 1, 2),
+        &state(&[("eu", lends(0, 1))]),
+        at(0),
+    );
+    assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 1, 0)]);
+}

@@ -229,7 +229,7 @@ impl World {
                 self.most_surge = self.most_surge.max(surge);
             }
             Op::Move(cluster, up) => self.scale(cluster % count, up),
-            Op::Wait(seconds) => self.now += seconds,
+            Op::Wait(seconds) => self.wait(seconds),
             Op::Round => self.round(),
         }
         self.check_totals(op);
@@ -330,6 +330,17 @@ impl World {
         );
     }
 
+    /// A controller that has replicas without a pod creates these before time passes: what starts when is not known otherwise.
+    fn wait(&mut self, seconds: i64) {
+        for index in 0..self.clusters.len() {
+            let cluster = &self.clusters[index];
+            if self.setup.portion.is_some() && (cluster.pods.len() as u64) < cluster.replicas() {
+                self.sync(index);
+            }
+        }
+        self.now += seconds;
+    }
+
     fn make_available(&mut self, index: usize, pod: usize) {
         let ready_after = if self.setup.portion.is_some() {
             MIN_DELAY
@@ -387,7 +398,7 @@ impl World {
             }
             self.clusters[index].report();
         }
-        self.now += MIN_DELAY;
+        self.wait(MIN_DELAY);
         for index in 0..self.clusters.len() {
             for pod in 0..self.clusters[index].pods.len() {
                 if self.clusters[index].pods[pod].health == Health::Starting {
@@ -398,12 +409,10 @@ impl World {
         }
     }
 
-    /// Ends all faults, and rolls a new revision out. Whether that ends, and nothing is left to do then.
+    /// Ends all faults. The target is rolled out, or a new one if it has failed, and then nothing is left to do.
     pub(crate) fn finish(&mut self) {
         self.late.clear();
         self.paused = false;
-        self.target = REVISIONS.len() - 1;
-        self.approvals = vec![(0, self.target), (1, self.target)];
         for index in 0..self.clusters.len() {
             let cluster = &mut self.clusters[index];
             cluster.set_reach(Reach::Reachable);
@@ -413,6 +422,11 @@ impl World {
             if self.is_finished() {
                 break;
             }
+            if self.decide().state.failed {
+                // A bad revision never locks.
+                self.target = REVISIONS.len() - 1;
+            }
+            self.approvals = vec![(0, self.target), (1, self.target)];
             self.round();
             for index in 0..self.clusters.len() {
                 for pod in 0..self.clusters[index].pods.len() {
@@ -426,6 +440,7 @@ impl World {
                 self.clusters[index].report();
             }
         }
+        self.round();
         let settled = self.decide();
         assert!(
             self.is_finished(),
