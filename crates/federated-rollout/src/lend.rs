@@ -94,7 +94,7 @@ fn needs_loan(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: Option<&Loan>
         None => found.revision != rollout.target || found.is_rolling(),
         Some(loan) => {
             let is_recalled = found.strategy == loan.strategy && loan.strategy.pods() == 1;
-            loan.revision != rollout.target
+            !loan.is_for(rollout.target, found)
                 && !loan.lost
                 && loan.is_over(found)
                 && found.is_rolling()
@@ -212,7 +212,7 @@ impl Share {
         if wanted.pods() == 0 {
             return Err(Refusal::Budget);
         }
-        let is_replaced = loan.is_some_and(|loan| loan.revision != rollout.target);
+        let is_replaced = loan.is_some_and(|loan| !loan.is_for(rollout.target, found));
         let strategy = self.at_speed(rollout, found, wanted, before, is_replaced)?;
         if loan.is_some()
             && !is_replaced

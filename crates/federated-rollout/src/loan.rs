@@ -22,6 +22,12 @@ pub(crate) fn reach(found: &Deployment<'_>, loan: Option<&Loan>) -> Strategy {
 }
 
 impl Loan {
+    /// Whether it is what brings the Deployment to `target`. It is not if it was lent for another revision, or if something else
+    /// was written since then, such as an earlier template.
+    pub(crate) fn is_for(&self, target: &str, found: &Deployment<'_>) -> bool {
+        self.revision == target && (found.revision == target || !self.is_over(found))
+    }
+
     /// What it has of the budget: all of its unavailable pods, apart from those that were broken beyond the budget.
     pub(crate) fn within(&self) -> u64 {
         self.strategy.unavailable.saturating_sub(self.beyond)

@@ -56,7 +56,7 @@ pub(crate) fn of(
 /// With a speed, a new template within a loan counts like a new loan: see `speed`.
 fn is_replaced_at_speed(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan) -> bool {
     let has_started = loan.is_over(found) || found.is_rolling();
-    rollout.speed.is_some() && loan.revision != rollout.target && has_started
+    rollout.speed.is_some() && !loan.is_for(rollout.target, found) && has_started
 }
 
 /// What follows from what the Deployment has observed: the loan ends, or is no more than the Deployment has.

@@ -268,8 +268,8 @@ fn l14_the_strategy_of_a_member_that_returns_is_written_first() {
     let decision = step(&rollout(&members, 2, 1), &recorded, at(0));
     assert_eq!(actions(&decision), [("eu", Action::Shrink(lends(0, 1)))]);
     assert_eq!(decision.state, recorded);
-    // Until that is observed, its loan stays what it was.
-    for (observed_generation, expected) in [(2, ("eu", 2, 1)), (3, ("eu", 0, 1))] {
+    // Until that is observed, its loan stays what it was; then it may get a new one.
+    for (observed_generation, is_lost, generation) in [(2, true, 1), (3, false, 3)] {
         let written = Deployment {
             generation: 3,
             observed_generation,
@@ -278,7 +278,8 @@ fn l14_the_strategy_of_a_member_that_returns_is_written_first() {
         };
         let members = [member("eu", written)];
         let decision = step(&rollout(&members, 2, 1), &recorded, at(0));
-        assert_eq!(lent(&decision), [expected]);
+        let loan = &decision.state.loans["eu"];
+        assert_eq!((loan.lost, loan.generation), (is_lost, generation));
     }
 }
 
@@ -602,6 +603,16 @@ fn l14_available_replicas_beyond_n_are_not_lent() {
     };
     let account = Account::of(&moving, &State::default());
     assert_eq!(account.in_use.unavailable, 0);
+    // What is lent may be taken away, whatever waits elsewhere.
+    let account = Account::of(&moving, &state(&[("eu", lends(1, 0))]));
+    assert_eq!(account.in_use.unavailable, 1);
+    let available = [member("eu", old(5)), member("us", old(2))];
+    let moved = Rollout {
+        members: &available,
+        ..moving
+    };
+    let account = Account::of(&moved, &state(&[("eu", lends(1, 0))]));
+    assert_eq!(account.in_use.unavailable, 1);
 }
 
 #[test]
@@ -632,4 +643,50 @@ fn l6_pods_beyond_the_replicas_use_the_surge() {
         at(0),
     );
     assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 1, 0)]);
+}
+
+#[test]
+fn l14_a_loan_is_written_at_the_generation_that_it_names() {
+    let scaled = Deployment {
+        generation: 2,
+        observed_generation: 2,
+        ..old(5)
+    };
+    let members = [member("eu", scaled)];
+    let rollout = rollout(&members, 2, 0);
+    let decision = step(&rollout, &state(&[("eu", lends(2, 0))]), at(0));
+    assert_eq!(actions(&decision), []);
+    assert_eq!(decision.state.loans["eu"].generation, 2);
+    let decision = step(&rollout, &decision.state, at(0));
+    assert_eq!(decision.writes[0].generation, 2);
+}
+
+#[test]
+fn l15_pods_of_a_template_that_is_replaced_count_until_the_new_one_is_seen() {
+    let mut recorded = state(&[("eu", lends(1, 0))]);
+    recorded.loans.entry("eu".to_owned()).and_modify(|loan| {
+        (loan.replaced, loan.generation) = (1, 2);
+    });
+    let older = Deployment {
+        revision: "older",
+        ..rolling(5, 1, lends(1, 0))
+    };
+    let seen = Deployment {
+        generation: 3,
+        ..rolling(5, 1, lends(1, 0))
+    };
+    for (found, replaced, returned) in [(older, 1, 0), (seen, 0, 1)] {
+        let members = [member("eu", found), member("us", old(5))];
+        let rollout = Rollout {
+            speed: Some(Speed {
+                portion: 2,
+                min_delay: Duration::from_secs(30),
+            }),
+            ..rollout(&members, 4, 0)
+        };
+        let decision = step(&rollout, &recorded, at(0));
+        assert_eq!(lent(&decision), [("eu", 1, 0)]);
+        assert_eq!(decision.state.loans["eu"].replaced, replaced);
+        assert_eq!(decision.state.returned.len(), returned);
+    }
 }
