@@ -198,9 +198,12 @@ impl Share {
         let own = (self.account.members.iter().zip(rollout.members))
             .find_map(|(account, other)| (other.name == member.name).then_some(account))
             .ok_or(Refusal::Budget)?;
+        // Pods beyond a budget that was made smaller are lent to nobody.
+        let Account { in_use, limits, .. } = &self.account;
+        let over = in_use.surge.saturating_sub(limits.surge);
         let wanted = Strategy::new(
             (own.unavailable + self.more.unavailable).min(found.replicas),
-            (own.surge + self.more.surge).min(found.replicas),
+            (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),
         );
         let wanted = match rollout.budget {
             Budget::RollingUpdate { .. } => wanted,

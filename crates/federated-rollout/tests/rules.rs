@@ -643,6 +643,14 @@ fn l6_pods_beyond_the_replicas_use_the_surge() {
         at(0),
     );
     assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 1, 0)]);
+    // They are not lent again where the budget has become smaller.
+    let alone = Rollout {
+        members: &members[..1],
+        replicas: 5,
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&alone, &state(&[("eu", lends(0, 1))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 1)]);
 }
 
 #[test]
