@@ -1,0 +1,100 @@
+//! What is guaranteed to be available in each member, and what of the budget is in use (L14).
+//!
+//! A Deployment with `maxUnavailable` L takes no available pod away if fewer than `replicas - L` would be left. So a
+//! member guarantees `min(available, replicas - L)`, with the largest L that may be in effect. Its *commitment* is the rest
+//! of its replicas: `max(L, unavailable)`.
+//!
+//! ```text
+//! in use = commitments + replicas of N that are requested nowhere - unavailable replicas beyond N
+//! in use <= U  =>  guaranteed >= N - U
+//! ```
+//!
+//! Replicas beyond N that are available lower nothing: they let a move end, and a rollout would delay it.
+
+use crate::{
+    budget::Limits,
+    loan::reach,
+    member::{Deployment, Member, MemberState},
+    rollout::Rollout,
+    state::{Loan, State},
+};
+
+/// The budget and its use. Moves share it: see [`MemberAccount::moves_wait`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The budget in pods.
+    pub limits: Limits,
+    /// What of it is in use. More than `limits` if pods are broken, or the budget was made smaller.
+    pub in_use: Limits,
+    /// One for each member of the input.
+    pub members: Vec<MemberAccount>,
+}
+
+/// One member's part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberAccount {
+    /// Its commitment: replicas that are not available, or may be taken away.
+    pub unavailable: u64,
+    /// Pods that run beyond its replicas, or may.
+    pub surge: u64,
+    /// Replicas that stay available whatever its Deployment's controller does. A move that scales it down keeps the sum over
+    /// all members at N - U or more.
+    pub guaranteed: u64,
+    /// Whether voluntary moves that touch the member have to wait: it has a loan, or pods of several templates, which
+    /// a Deployment scales in proportion, the available ones too.
+    pub moves_wait: bool,
+}
+
+impl Account {
+    /// The account of `rollout` with the loans of `state`. For moves, that is the recorded state.
+    #[must_use]
+    pub fn of(rollout: &Rollout<'_>, state: &State) -> Self {
+        let (mut requested, mut unavailable, mut surge, mut waiting) = (0, 0, 0, 0);
+        let members = rollout.members.iter().map(|member| {
+            let Some((found, loan)) = present(member, state) else {
+                return MemberAccount::default();
+            };
+            let reach = reach(found, loan);
+            let account = MemberAccount {
+                unavailable: found.unavailable().max(reach.unavailable),
+                surge: found.surplus().max(reach.surge),
+                guaranteed: (found.replicas.saturating_sub(reach.unavailable)).min(found.available),
+                moves_wait: loan.is_some() || found.is_rolling(),
+            };
+            requested += found.replicas;
+            unavailable += account.unavailable;
+            surge += account.surge;
+            waiting += account.unavailable - reach.unavailable;
+            account
+        });
+        let members = members.collect();
+        let missing = rollout.replicas.saturating_sub(requested);
+        let beyond = requested.saturating_sub(rollout.replicas);
+        Self {
+            limits: rollout.limits(),
+            in_use: Limits {
+                unavailable: unavailable + missing - waiting.min(beyond),
+                surge: surge + beyond,
+            },
+            members,
+        }
+    }
+
+    /// What of the budget is free.
+    pub(crate) fn room(&self) -> Limits {
+        Limits {
+            unavailable: (self.limits.unavailable).saturating_sub(self.in_use.unavailable),
+            surge: self.limits.surge.saturating_sub(self.in_use.surge),
+        }
+    }
+}
+
+/// The Deployment and the loan of a member that is in the account.
+pub(crate) fn present<'a>(
+    member: &'a Member<'_>,
+    state: &'a State,
+) -> Option<(&'a Deployment<'a>, Option<&'a Loan>)> {
+    let is_present = member.state != MemberState::Lost;
+    let found = member.deployment.as_ref().filter(|_| is_present)?;
+    Some((found, state.loans.get(member.name)))
+}

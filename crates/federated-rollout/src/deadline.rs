@@ -1,0 +1,46 @@
+//! Whether a rollout has failed: no more pods have become updated and available for a while.
+//!
+//! Progress is what a member shows beyond what it has shown under its loan, so that pods that come and go are none. Time counts
+//! while a loan for the target is out in a member whose view is current, and the rollout is not paused.
+
+use jiff::Timestamp;
+
+use crate::{rollout::Rollout, state::State, time::after};
+
+/// Records progress, and failure. `before` is the state that was recorded.
+pub(crate) fn check(rollout: &Rollout<'_>, before: &State, state: &mut State, now: Timestamp) {
+    if state.failed {
+        return;
+    }
+    let ended = |name: &String| !state.loans.contains_key(name);
+    let mut progressed = before.loans.keys().any(ended);
+    let mut is_counted = false;
+    for member in rollout.members {
+        let loan = state.loans.get_mut(member.name);
+        if let (Some(loan), Some(found)) = (loan, member.writable())
+            && loan.revision == rollout.target
+        {
+            is_counted = true;
+            let has_template = found.revision == rollout.target && found.is_observed();
+            if has_template && found.updated_available > loan.available {
+                loan.available = found.updated_available;
+                progressed = true;
+            }
+        }
+    }
+    if !is_counted || rollout.paused {
+        state.progressed = None;
+        return;
+    }
+    let since = *state.progressed.insert(match state.progressed {
+        Some(since) if !progressed => since,
+        _ => now,
+    });
+    state.failed = (rollout.progress_deadline).is_some_and(|limit| after(since, limit) <= now);
+}
+
+/// When the rollout fails if nothing happens before.
+pub(crate) fn next(rollout: &Rollout<'_>, state: &State) -> Option<Timestamp> {
+    let since = state.progressed.filter(|_| !state.failed)?;
+    Some(after(since, rollout.progress_deadline?))
+}

@@ -1,0 +1,279 @@
+//! Which members get a loan, and how much.
+//!
+//! What is free is shared out evenly among the members that wait, those with the fewest replicas first, so that what these
+//! don't need is left for the others. What is already unavailable in a member is lent in any case: nothing is lost
+//! by that, and broken pods are replaced at once. Only if no member waits, loans that are out become larger, at least by half
+//! each time, so that the last member doesn't roll with a small part of the budget.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::{
+    account::{Account, present},
+    budget::Budget,
+    loan::reach,
+    member::{Deployment, Member},
+    rollout::Rollout,
+    speed,
+    state::{Loan, State},
+    steps::step_of,
+    strategy::Strategy,
+    verdict::may_roll,
+};
+
+/// Why a member that may roll has no loan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It is in a move.
+    Moving,
+    /// Its status is about another generation.
+    NotObserved,
+    /// As many members of its step as may be are being updated.
+    Concurrency(usize),
+    /// The budget is in use.
+    Budget,
+    /// The speed is in use.
+    Speed,
+}
+
+/// Adds loans to `state`. Returns who got none, and the members without replicas, which need none.
+pub(crate) fn lend<'a>(
+    rollout: &Rollout<'a>,
+    state: &mut State,
+    now: Timestamp,
+) -> (BTreeMap<&'a str, Refusal>, Vec<&'a Member<'a>>) {
+    let mut refusals = BTreeMap::new();
+    let (mut waiting, mut empty) = (Vec::new(), Vec::new());
+    let mut concurrent = Concurrency::of(rollout, state);
+    for member in rollout.members {
+        let Some(found) = member.writable() else {
+            continue;
+        };
+        let loan = state.loans.get(member.name);
+        if !may_roll(rollout, state, member) || !needs_loan(rollout, found, loan) {
+            continue;
+        }
+        let refusal = match loan {
+            None if member.moving => Some(Refusal::Moving),
+            _ if !found.is_observed() => Some(Refusal::NotObserved),
+            None if found.replicas == 0 && found.pods == 0 => {
+                empty.push(member);
+                continue;
+            }
+            _ => concurrent.admit(rollout, state, member),
+        };
+        match refusal {
+            Some(refusal) => _ = refusals.insert(member.name, refusal),
+            None => waiting.push((member, found)),
+        }
+    }
+    let is_first = !waiting.is_empty();
+    if !is_first {
+        let may_grow = |member: &&Member<'_>| may_roll(rollout, state, member);
+        let members = rollout.members.iter().filter(may_grow);
+        let growing = members.filter_map(|member| Some((member, member.writable()?)));
+        waiting.extend(growing.filter(|(member, found)| can_grow(rollout, state, member, found)));
+    }
+    waiting.sort_by_key(|(_, found)| found.replicas);
+    for (position, (member, found)) in waiting.iter().enumerate() {
+        let share = Share::of(rollout, state, now, waiting.len() - position);
+        match share.grant(rollout, state, member, found) {
+            Ok(loan) => _ = state.loans.insert(member.name.to_owned(), loan),
+            Err(refusal) if is_first => _ = refusals.insert(member.name, refusal),
+            Err(_) => {}
+        }
+    }
+    (refusals, empty)
+}
+
+/// Whether the member has no loan for the target, and needs one. A loan for another revision is in the way unless only the
+/// smallest part of it is left: `verdict` replaces it, or recalls it.
+fn needs_loan(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: Option<&Loan>) -> bool {
+    match loan {
+        None => found.revision != rollout.target || found.is_rolling(),
+        Some(loan) => {
+            let is_recalled = found.strategy == loan.strategy && loan.strategy.pods() == 1;
+            !loan.is_for(rollout.target, found)
+                && !loan.lost
+                && loan.is_over(found)
+                && found.is_rolling()
+                && is_recalled
+        }
+    }
+}
+
+/// Whether the member makes use of all of its loan, and could use more.
+fn can_grow(
+    rollout: &Rollout<'_>,
+    state: &State,
+    member: &Member<'_>,
+    found: &Deployment<'_>,
+) -> bool {
+    let is_used = |loan: &Loan| {
+        loan.revision == rollout.target
+            && loan.strategy == found.strategy
+            && loan.is_over(found)
+            && !loan.lost
+    };
+    found.revision == rollout.target
+        && found.is_observed()
+        && found.is_rolling()
+        && state.loans.get(member.name).is_some_and(is_used)
+}
+
+/// How many more members of each step may be updated.
+struct Concurrency(BTreeMap<usize, usize>);
+
+impl Concurrency {
+    fn of(rollout: &Rollout<'_>, state: &State) -> Self {
+        let mut active = BTreeMap::new();
+        for member in rollout.members {
+            let Some((found, loan)) = present(member, state) else {
+                continue;
+            };
+            let has_loan = loan.is_some_and(|loan| loan.revision == rollout.target);
+            if has_loan || found.revision == rollout.target && !found.is_complete() {
+                *active.entry(step_of(rollout, member)).or_default() += 1;
+            }
+        }
+        Self(active)
+    }
+
+    fn admit(
+        &mut self,
+        rollout: &Rollout<'_>,
+        state: &State,
+        member: &Member<'_>,
+    ) -> Option<Refusal> {
+        let step = step_of(rollout, member);
+        let active = self.0.entry(step).or_default();
+        let limit = rollout.steps.get(step).and_then(|step| step.max_concurrent);
+        let (found, loan) = present(member, state)?;
+        let is_counted = loan.is_some_and(|loan| loan.revision == rollout.target)
+            || found.revision == rollout.target;
+        match limit {
+            _ if is_counted => None,
+            Some(limit) if *active >= limit.max(1) => Some(Refusal::Concurrency(limit)),
+            _ => {
+                *active += 1;
+                None
+            }
+        }
+    }
+}
+
+/// What the next of the waiting members may get.
+struct Share {
+    account: Account,
+    /// On top of what the member has.
+    more: Strategy,
+    /// Pods to start, by the speed.
+    pods: u64,
+}
+
+impl Share {
+    /// The share of one of `count` members.
+    fn of(rollout: &Rollout<'_>, state: &State, now: Timestamp, count: usize) -> Self {
+        let account = Account::of(rollout, state);
+        let share = |pods: u64| pods.div_ceil(count as u64);
+        let room = account.room();
+        Self {
+            more: Strategy::new(share(room.unavailable), share(room.surge)),
+            pods: share(speed::room(rollout, state, now)),
+            account,
+        }
+    }
+
+    /// The loan for `member`, within the share.
+    fn grant(
+        &self,
+        rollout: &Rollout<'_>,
+        state: &State,
+        member: &Member<'_>,
+        found: &Deployment<'_>,
+    ) -> Result<Loan, Refusal> {
+        let loan = state.loans.get(member.name);
+        let before = reach(found, loan);
+        let own = (self.account.members.iter().zip(rollout.members))
+            .find_map(|(account, other)| (other.name == member.name).then_some(account))
+            .ok_or(Refusal::Budget)?;
+        // Pods beyond a budget that was made smaller are lent to nobody.
+        let Account { in_use, limits, .. } = &self.account;
+        let over = in_use.surge.saturating_sub(limits.surge);
+        let wanted = Strategy::new(
+            (own.unavailable + self.more.unavailable).min(found.replicas),
+            (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),
+        );
+        let wanted = match rollout.budget {
+            Budget::RollingUpdate { .. } => wanted,
+            Budget::Recreate if wanted.unavailable < found.replicas || !state.loans.is_empty() => {
+                return Err(Refusal::Budget);
+            }
+            Budget::Recreate => Strategy::new(found.replicas, 0),
+        };
+        if wanted.pods() == 0 {
+            return Err(Refusal::Budget);
+        }
+        let is_replaced = loan.is_some_and(|loan| !loan.is_for(rollout.target, found));
+        let strategy = self.at_speed(rollout, found, wanted, before, is_replaced)?;
+        if loan.is_some()
+            && !is_replaced
+            && strategy.pods() < before.pods() + before.pods().div_ceil(2)
+        {
+            return Err(Refusal::Budget);
+        }
+        let others = state.loans.iter().filter(|(name, _)| *name != member.name);
+        let lent: u64 = others.map(|(_, loan)| loan.within()).sum();
+        let within = self.account.limits.unavailable.saturating_sub(lent);
+        let has_template = found.revision == rollout.target;
+        Ok(Loan {
+            strategy,
+            beyond: strategy.unavailable.saturating_sub(within),
+            revision: rollout.target.to_owned(),
+            generation: found.generation,
+            available: if has_template {
+                found.updated_available
+            } else {
+                0
+            },
+            replaced: if is_replaced && rollout.speed.is_some() {
+                before.pods()
+            } else {
+                0
+            },
+            lost: false,
+        })
+    }
+
+    /// As much of `wanted` as the speed allows.
+    fn at_speed(
+        &self,
+        rollout: &Rollout<'_>,
+        found: &Deployment<'_>,
+        wanted: Strategy,
+        before: Strategy,
+        is_replaced: bool,
+    ) -> Result<Strategy, Refusal> {
+        let Some(speed) = rollout.speed else {
+            return Ok(wanted.or(before));
+        };
+        let has_no_room = speed.portion <= before.pods();
+        let pods = match is_replaced {
+            true if has_no_room && !found.started_lately => before.pods(),
+            true => self.pods,
+            false => self.pods.saturating_add(before.pods()),
+        };
+        let unavailable = wanted.unavailable.min(pods);
+        let strategy = Strategy::new(unavailable, wanted.surge.min(pods - unavailable));
+        let strategy = if strategy.covers(before) {
+            strategy
+        } else {
+            before
+        };
+        if strategy.pods() == 0 || strategy.pods() > pods {
+            return Err(Refusal::Speed);
+        }
+        Ok(strategy)
+    }
+}

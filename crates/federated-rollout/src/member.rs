@@ -1,0 +1,102 @@
+//! What a member cluster shows: the input.
+
+use crate::strategy::Strategy;
+
+/// One member cluster, as its view shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The cluster's name.
+    pub name: &'a str,
+    /// Whether its view is current.
+    pub state: MemberState,
+    /// It gets no template: it is skipped by the steps, and catches up when it is no longer cordoned.
+    pub cordoned: bool,
+    /// A move that has begun touches it: it gets no first loan until the move has ended.
+    pub moving: bool,
+    /// The Deployment there. Without one the caller creates it with the target template and
+    /// [`Strategy::WITHOUT_LOAN`]: the first creation is no rollout.
+    pub deployment: Option<Deployment<'a>>,
+}
+
+/// What is known of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberState {
+    /// Its view is current.
+    Writable,
+    /// It is unreachable, or its view is stale. It keeps its loan and receives nothing new.
+    Unknown,
+    /// It was declared lost, and its replicas are replaced elsewhere: they and its loan are not in the account.
+    Lost,
+}
+
+/// A Deployment in a member.
+#[derive(Clone, Copy, Debug)]
+pub struct Deployment<'a> {
+    /// `spec.replicas`, r; or what was requested and may still be carried out, if that is less.
+    pub replicas: u64,
+    /// The revision of `spec.template`. Equal revisions have equal templates.
+    pub revision: &'a str,
+    /// `spec.strategy`.
+    pub strategy: Strategy,
+    /// `metadata.generation`: the precondition of every write, together with the uid.
+    pub generation: i64,
+    /// `status.observedGeneration`.
+    pub observed_generation: i64,
+    /// `status.replicas`: pods of any template.
+    pub pods: u64,
+    /// `status.updatedReplicas`: pods of the current template.
+    pub updated: u64,
+    /// `status.availableReplicas`: available pods of any template.
+    pub available: u64,
+    /// Available pods of the current template, at most `updated`.
+    pub updated_available: u64,
+    /// Whether a pod has started within the last [`Speed::min_delay`](crate::Speed::min_delay). Read only if there is a speed.
+    pub started_lately: bool,
+}
+
+impl Deployment<'_> {
+    /// Whether the status is about the current spec.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed_generation >= self.generation
+    }
+
+    /// Whether its controller can still make use of the strategy: it has pods of another template, or may not know the current
+    /// one. A Deployment with pods of one template only ever scales them to `replicas`, whatever the strategy.
+    pub(crate) fn is_rolling(&self) -> bool {
+        !self.is_observed() || self.pods > self.updated
+    }
+
+    /// Whether all of `replicas` have the current template and are available, and no other pods are left.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.is_rolling() && self.updated_available >= self.replicas
+    }
+
+    /// Replicas that are not available now.
+    pub(crate) fn unavailable(&self) -> u64 {
+        self.replicas.saturating_sub(self.available)
+    }
+
+    /// Pods beyond `replicas` now.
+    pub(crate) fn surplus(&self) -> u64 {
+        self.pods.saturating_sub(self.replicas)
+    }
+}
+
+impl Member<'_> {
+    /// Its Deployment, if this may be written.
+    pub(crate) fn writable(&self) -> Option<&Deployment<'_>> {
+        let is_writable = self.state == MemberState::Writable;
+        self.deployment.as_ref().filter(|_| is_writable)
+    }
+
+    /// Whether the steps do not wait for it.
+    pub(crate) fn is_skipped(&self) -> bool {
+        self.cordoned || self.state == MemberState::Lost
+    }
+
+    /// Whether it has the template of `target`, and all of its pods have it and are available.
+    pub(crate) fn has_completed(&self, target: &str) -> bool {
+        self.state == MemberState::Writable
+            && (self.deployment).is_none_or(|found| found.revision == target && found.is_complete())
+    }
+}

@@ -1,0 +1,28 @@
+//! What each loan may be, if the budget or the speed was made smaller.
+
+use crate::{account::present, budget::Limits, rollout::Rollout, state::State, strategy::Strategy};
+
+/// The most that the loan of each member may be, for each member of the input: less than it is for the last ones
+/// if all loans together exceed `limits` or the portion. What a loan has beyond the budget, for broken pods, stays.
+pub(crate) fn allowed(rollout: &Rollout<'_>, state: &State, limits: Limits) -> Vec<Strategy> {
+    let (mut unavailable, mut surge) = (limits.unavailable, limits.surge);
+    let mut pods = rollout.speed.map_or(u64::MAX, |speed| speed.portion);
+    let members = rollout.members.iter().map(|member| {
+        let loan = present(member, state).and_then(|(_, loan)| loan);
+        loan.map_or(Strategy::default(), |loan| {
+            let Strategy {
+                unavailable: lent,
+                surge: lent_surge,
+            } = loan.strategy;
+            let within = loan.within().min(unavailable);
+            let allowed_unavailable = (lent.min(loan.beyond) + within).min(pods);
+            unavailable -= within;
+            pods -= allowed_unavailable;
+            let allowed_surge = lent_surge.min(surge).min(pods);
+            surge -= allowed_surge;
+            pods -= allowed_surge;
+            Strategy::new(allowed_unavailable, allowed_surge)
+        })
+    });
+    members.collect()
+}

@@ -1,0 +1,124 @@
+//! What becomes of a loan that is out.
+
+use crate::{
+    action::Action,
+    loan::{reach, smaller},
+    member::{Deployment, Member, MemberState},
+    rollout::Rollout,
+    state::{Loan, State},
+    steps::step_of,
+    strategy::Strategy,
+};
+
+/// What becomes of a loan.
+pub(crate) enum Verdict {
+    Keep,
+    End,
+    /// It is recorded like this.
+    Record(Loan),
+    Write(Action),
+}
+
+/// Whether a member may get the target template now.
+pub(crate) fn may_roll(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
+    !rollout.paused && !state.failed && !member.cordoned && step_of(rollout, member) < state.begun
+}
+
+/// What becomes of the `loan` of `member`, which may be `allowed` at most.
+pub(crate) fn of(
+    rollout: &Rollout<'_>,
+    state: &State,
+    member: &Member<'_>,
+    loan: &Loan,
+    allowed: Strategy,
+) -> Verdict {
+    match (member.state, &member.deployment) {
+        (MemberState::Lost, _) if !loan.lost => Verdict::Record(Loan {
+            lost: true,
+            ..loan.clone()
+        }),
+        (MemberState::Lost | MemberState::Unknown, _) => Verdict::Keep,
+        (MemberState::Writable, None) => Verdict::End,
+        (MemberState::Writable, Some(found)) => {
+            let is_due = !member.cordoned && step_of(rollout, member) < state.begun;
+            let is_due = is_due && !loan.lost && !is_replaced_at_speed(rollout, found, loan);
+            let is_kept = is_due && allowed.covers(loan.strategy);
+            let verdict = settled(rollout, found, loan, is_kept);
+            verdict.unwrap_or_else(|| match (is_kept, is_due) {
+                (true, _) => go_on(rollout, found, loan, may_roll(rollout, state, member)),
+                (false, true) => recall(found, loan, allowed),
+                (false, false) => recall(found, loan, Strategy::default()),
+            })
+        }
+    }
+}
+
+/// With a speed, a new template within a loan counts like a new loan: see `speed`.
+fn is_replaced_at_speed(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan) -> bool {
+    let has_started = loan.is_over(found) || found.is_rolling();
+    rollout.speed.is_some() && !loan.is_for(rollout.target, found) && has_started
+}
+
+/// What follows from what the Deployment has observed: the loan ends, or is no more than the Deployment has.
+fn settled(
+    rollout: &Rollout<'_>,
+    found: &Deployment<'_>,
+    loan: &Loan,
+    is_kept: bool,
+) -> Option<Verdict> {
+    if !loan.is_over(found) || !found.is_observed() {
+        return None;
+    }
+    if !found.is_rolling() {
+        let is_unused = !is_kept || found.revision == rollout.target && found.is_complete();
+        return is_unused.then_some(Verdict::End);
+    }
+    let strategy = found.strategy.and(loan.strategy);
+    let reduced = Loan {
+        strategy,
+        beyond: loan.beyond.min(strategy.unavailable),
+        // It is recalled once only the smallest strategy is left.
+        lost: loan.lost && strategy.pods() > 1,
+        ..loan.clone()
+    };
+    (reduced != *loan).then_some(Verdict::Record(reduced))
+}
+
+/// The next step towards the target revision, if the member `may_roll`.
+fn go_on(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan, may_roll: bool) -> Verdict {
+    let has_template = found.revision == rollout.target;
+    let is_current = loan.revision == rollout.target;
+    if has_template && found.is_complete() || found.generation < loan.generation {
+        return recall(found, loan, Strategy::default());
+    }
+    if has_template && is_current && loan.is_over(found) || !may_roll {
+        return Verdict::Keep;
+    }
+    if is_current && loan.generation == found.generation {
+        return Verdict::Write(Action::Roll(loan.strategy));
+    }
+    if !found.is_observed() {
+        return Verdict::Keep;
+    }
+    // Another revision was to be written with it, or something else was written in the meantime.
+    Verdict::Record(Loan {
+        strategy: loan.strategy.or(reach(found, None)),
+        revision: rollout.target.to_owned(),
+        generation: found.generation,
+        available: if has_template {
+            found.updated_available
+        } else {
+            0
+        },
+        ..loan.clone()
+    })
+}
+
+/// The write that makes the loan smaller, if one is needed.
+fn recall(found: &Deployment<'_>, loan: &Loan, allowed: Strategy) -> Verdict {
+    match smaller(found, Some(loan), allowed) {
+        Some(strategy) => Verdict::Write(Action::Shrink(strategy)),
+        None if !loan.is_over(found) => Verdict::Write(Action::Fence),
+        None => Verdict::Keep,
+    }
+}

@@ -1,0 +1,226 @@
+//! A member cluster with one Deployment and its controller, as Kubernetes has it.
+
+use federated_rollout::{Deployment, Strategy};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Starting,
+    Available,
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pod {
+    pub(crate) revision: usize,
+    pub(crate) health: Health,
+    pub(crate) created: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Reachable,
+    Unreachable,
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Status {
+    observed_generation: i64,
+    pods: u64,
+    updated: u64,
+    available: u64,
+    updated_available: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spec {
+    replicas: u64,
+    revision: usize,
+    strategy: Strategy,
+    generation: i64,
+}
+
+/// A write to the Deployment, which is carried out if the generation is still that one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpecWrite {
+    pub(crate) generation: i64,
+    pub(crate) revision: Option<usize>,
+    pub(crate) strategy: Option<Strategy>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster {
+    pub(crate) name: &'static str,
+    pub(crate) reach: Reach,
+    pub(crate) cordoned: bool,
+    pub(crate) moving: bool,
+    pub(crate) pods: Vec<Pod>,
+    spec: Spec,
+    /// The spec that the controller has last acted on.
+    synced: Spec,
+    status: Status,
+    /// What was seen before the cluster became unreachable.
+    seen: Option<(Spec, Status)>,
+}
+
+pub(crate) const REVISIONS: [&str; 6] = ["r0", "r1", "r2", "r3", "r4", "r5"];
+
+impl Cluster {
+    pub(crate) fn new(name: &'static str, replicas: u64) -> Self {
+        let spec = Spec {
+            replicas,
+            revision: 0,
+            strategy: Strategy::WITHOUT_LOAN,
+            generation: 1,
+        };
+        let pod = Pod {
+            revision: 0,
+            health: Health::Available,
+            created: -1_000_000,
+        };
+        let mut cluster = Self {
+            name,
+            reach: Reach::Reachable,
+            cordoned: false,
+            moving: false,
+            pods: (0..replicas).map(|_| pod).collect(),
+            spec,
+            synced: spec,
+            status: Status::default(),
+            seen: None,
+        };
+        cluster.report();
+        cluster
+    }
+
+    pub(crate) fn replicas(&self) -> u64 {
+        self.spec.replicas
+    }
+
+    pub(crate) fn revision(&self) -> usize {
+        self.spec.revision
+    }
+
+    pub(crate) fn available(&self) -> u64 {
+        self.count(|pod| pod.health == Health::Available)
+    }
+
+    pub(crate) fn view(&self, started_lately: bool) -> Deployment<'static> {
+        let (spec, status) = self.seen.unwrap_or((self.spec, self.status));
+        Deployment {
+            replicas: spec.replicas,
+            revision: REVISIONS[spec.revision],
+            strategy: spec.strategy,
+            generation: spec.generation,
+            observed_generation: status.observed_generation,
+            pods: status.pods,
+            updated: status.updated,
+            available: status.available,
+            updated_available: status.updated_available,
+            started_lately,
+        }
+    }
+
+    pub(crate) fn set_reach(&mut self, reach: Reach) {
+        self.reach = reach;
+        self.seen = match reach {
+            Reach::Reachable => None,
+            _ => self.seen.or(Some((self.spec, self.status))),
+        };
+    }
+
+    /// Carries the write out if its precondition holds; whether it did.
+    pub(crate) fn write(&mut self, write: SpecWrite) -> bool {
+        if write.generation != self.spec.generation {
+            return false;
+        }
+        let changed = Spec {
+            revision: write.revision.unwrap_or(self.spec.revision),
+            strategy: write.strategy.unwrap_or(self.spec.strategy),
+            ..self.spec
+        };
+        assert!(
+            changed.strategy.pods() > 0,
+            "the API server refuses 0 and 0"
+        );
+        // A write of neither is a fence, and changes something else.
+        let is_fence = write.revision.is_none() && write.strategy.is_none();
+        let is_change = is_fence || changed != self.spec;
+        self.spec = changed;
+        self.spec.generation += i64::from(is_change);
+        true
+    }
+
+    pub(crate) fn scale(&mut self, replicas: u64) {
+        self.spec.generation += i64::from(replicas != self.spec.replicas);
+        self.spec.replicas = replicas;
+    }
+
+    /// One sync of its controller: scales the new ReplicaSet up, or the old ones down (rolling.go). Returns the pods created.
+    pub(crate) fn sync(&mut self, now: i64) -> u64 {
+        self.synced = self.spec;
+        let Spec {
+            replicas,
+            revision,
+            strategy,
+            ..
+        } = self.spec;
+        let new = self.count(|pod| pod.revision == revision);
+        let total = self.pods.len() as u64;
+        if new > replicas {
+            self.remove(new - replicas, |pod| pod.revision == revision);
+            return 0;
+        }
+        let room = (replicas + strategy.surge).saturating_sub(total);
+        let created = room.min(replicas - new);
+        if created > 0 {
+            let pod = Pod {
+                revision,
+                health: Health::Starting,
+                created: now,
+            };
+            self.pods.extend((0..created).map(|_| pod));
+            return created;
+        }
+        let min_available = replicas.saturating_sub(strategy.unavailable);
+        let new_unavailable =
+            self.count(|pod| pod.revision == revision && pod.health != Health::Available);
+        let limit = total.saturating_sub(min_available + new_unavailable);
+        self.remove(limit, |pod| {
+            pod.revision != revision && pod.health != Health::Available
+        });
+        if limit > 0 {
+            let spare = self.available().saturating_sub(min_available);
+            self.remove(spare, |pod| pod.revision != revision);
+        }
+        0
+    }
+
+    /// Its controller writes the status, about the spec that it has last acted on.
+    pub(crate) fn report(&mut self) {
+        let revision = self.synced.revision;
+        self.status = Status {
+            observed_generation: self.synced.generation,
+            pods: self.pods.len() as u64,
+            updated: self.count(|pod| pod.revision == revision),
+            available: self.available(),
+            updated_available: self
+                .count(|pod| pod.revision == revision && pod.health == Health::Available),
+        };
+    }
+
+    fn count(&self, is_counted: impl Fn(&Pod) -> bool) -> u64 {
+        self.pods.iter().filter(|pod| is_counted(pod)).count() as u64
+    }
+
+    /// Removes `count` pods of those, the unavailable ones first.
+    fn remove(&mut self, count: u64, is_candidate: impl Fn(&Pod) -> bool) {
+        for _ in 0..count {
+            let candidates = (0..self.pods.len()).filter(|&index| is_candidate(&self.pods[index]));
+            let first =
+                candidates.min_by_key(|&index| self.pods[index].health == Health::Available);
+            let Some(index) = first else { return };
+            self.pods.remove(index);
+        }
+    }
+}

@@ -1,0 +1,700 @@
+//! The rules by number, as tables.
+
+use std::time::Duration;
+
+use federated_rollout::{
+    Account, Action, Amount, Approval, Budget, Decision, Deployment, Limits, Loan, Member,
+    MemberState, OnFailure, Rollout, Speed, State, Step, Strategy, WaitReason, step,
+};
+use jiff::Timestamp;
+use rstest::rstest;
+
+/// Complete with the old template, at generation 1.
+fn old(replicas: u64) -> Deployment<'static> {
+    Deployment {
+        replicas,
+        revision: "old",
+        strategy: Strategy::WITHOUT_LOAN,
+        generation: 1,
+        observed_generation: 1,
+        pods: replicas,
+        updated: replicas,
+        available: replicas,
+        updated_available: replicas,
+        started_lately: false,
+    }
+}
+
+/// Complete with the new template, which was written at generation 1.
+fn new(replicas: u64, strategy: Strategy) -> Deployment<'static> {
+    Deployment {
+        revision: "new",
+        strategy,
+        generation: 2,
+        observed_generation: 2,
+        ..old(replicas)
+    }
+}
+
+/// Halfway: some of the pods have the new template, and are not available.
+fn rolling(replicas: u64, started: u64, strategy: Strategy) -> Deployment<'static> {
+    Deployment {
+        updated: started,
+        updated_available: 0,
+        available: replicas - started,
+        ..new(replicas, strategy)
+    }
+}
+
+fn member<'a>(name: &'a str, deployment: Deployment<'a>) -> Member<'a> {
+    Member {
+        name,
+        state: MemberState::Writable,
+        cordoned: false,
+        moving: false,
+        deployment: Some(deployment),
+    }
+}
+
+fn rollout<'a>(members: &'a [Member<'a>], unavailable: u64, surge: u64) -> Rollout<'a> {
+    let replicas = members.iter().filter_map(|member| member.deployment);
+    Rollout {
+        target: "new",
+        replicas: replicas.map(|found| found.replicas).sum(),
+        budget: Budget::RollingUpdate {
+            max_unavailable: Amount::Number(unavailable),
+            max_surge: Amount::Number(surge),
+        },
+        speed: None,
+        steps: &[],
+        approvals: &[],
+        paused: false,
+        progress_deadline: Some(Duration::from_secs(600)),
+        on_failure: OnFailure::Stop,
+        members,
+    }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).expect("it is a time")
+}
+
+fn state(loans: &[(&str, Strategy)]) -> State {
+    let loan = |strategy| Loan {
+        strategy,
+        revision: "new".to_owned(),
+        generation: 1,
+        ..Loan::default()
+    };
+    State {
+        revision: "new".to_owned(),
+        begun: 1,
+        progressed: (!loans.is_empty()).then(|| at(0)),
+        loans: (loans.iter())
+            .map(|&(name, strategy)| (name.to_owned(), loan(strategy)))
+            .collect(),
+        ..State::default()
+    }
+}
+
+/// The strategies lent, by member.
+fn lent(decision: &Decision) -> Vec<(&str, u64, u64)> {
+    let loans = decision.state.loans.iter();
+    loans
+        .map(|(name, loan)| (&**name, loan.strategy.unavailable, loan.strategy.surge))
+        .collect()
+}
+
+fn actions(decision: &Decision) -> Vec<(&str, Action)> {
+    let writes = decision.writes.iter();
+    writes.map(|write| (&*write.member, write.action)).collect()
+}
+
+const fn lends(unavailable: u64, surge: u64) -> Strategy {
+    Strategy::new(unavailable, surge)
+}
+
+#[rstest]
+#[case::l6_percentages_round_as_in_kubernetes(Amount::Percent(25), Amount::Percent(25), 10, 2, 3)]
+#[case::l6_numbers(Amount::Number(3), Amount::Number(1), 10, 3, 1)]
+#[case::l6_both_zero(Amount::Number(0), Amount::Number(0), 10, 1, 0)]
+#[case::l6_both_zero_after_rounding(Amount::Percent(9), Amount::Percent(0), 10, 1, 0)]
+#[case::l6_more_than_all(Amount::Number(30), Amount::Percent(200), 10, 10, 20)]
+#[case::l6_no_replicas(Amount::Percent(25), Amount::Percent(25), 0, 1, 0)]
+#[case::l6_large(Amount::Percent(100), Amount::Percent(1), u64::MAX, u64::MAX, u64::MAX / 100 + 1)]
+fn l6_budgets_are_resolved(
+    #[case] max_unavailable: Amount,
+    #[case] max_surge: Amount,
+    #[case] replicas: u64,
+    #[case] unavailable: u64,
+    #[case] surge: u64,
+) {
+    let budget = Budget::RollingUpdate {
+        max_unavailable,
+        max_surge,
+    };
+    let expected = Limits { unavailable, surge };
+    assert_eq!(budget.resolve(replicas, 0), expected);
+}
+
+#[test]
+fn l6_a_loan_is_recorded_before_it_is_written() {
+    let members = [member("eu", old(5)), member("us", old(5))];
+    let rollout = rollout(&members, 2, 1);
+    let first = step(&rollout, &State::default(), at(0));
+    assert_eq!(lent(&first), [("eu", 1, 1), ("us", 1, 0)]);
+    assert_eq!(actions(&first), []);
+    let second = step(&rollout, &first.state, at(0));
+    assert_eq!(second.state, first.state);
+    assert_eq!(
+        actions(&second),
+        [
+            ("eu", Action::Roll(lends(1, 1))),
+            ("us", Action::Roll(lends(1, 0)))
+        ]
+    );
+}
+
+#[rstest]
+#[case::l14_evenly(&[("a", old(4)), ("b", old(4))], 3, 1, &[("a", 2, 1), ("b", 1, 0)])]
+#[case::l14_what_the_small_ones_leave(&[("a", old(9)), ("b", old(1))], 6, 0, &[("a", 5, 0), ("b", 1, 0)])]
+#[case::l14_not_to_all(&[("a", old(3)), ("b", old(3)), ("c", old(3))], 1, 1, &[("a", 1, 1)])]
+#[case::l14_broken_pods_use_the_budget(&[("a", old(3)), ("b", Deployment { revision: "new", available: 1, ..old(3) })], 2, 0, &[])]
+#[case::l14_broken_pods_are_lent_for_free(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, ..old(3) })], 1, 0, &[("b", 3, 0)])]
+fn l14_loans_share_the_budget(
+    #[case] found: &[(&str, Deployment<'static>)],
+    #[case] unavailable: u64,
+    #[case] surge: u64,
+    #[case] expected: &[(&str, u64, u64)],
+) {
+    let members: Vec<_> = found
+        .iter()
+        .map(|&(name, found)| member(name, found))
+        .collect();
+    let decision = step(&rollout(&members, unavailable, surge), &state(&[]), at(0));
+    assert_eq!(lent(&decision), expected);
+}
+
+#[test]
+fn l14_replicas_that_are_requested_nowhere_use_the_budget() {
+    let members = [member("eu", old(5))];
+    let rollout = Rollout {
+        replicas: 7,
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&rollout, &state(&[]), at(0));
+    assert_eq!(lent(&decision), []);
+    assert_eq!(
+        decision.waits,
+        [Some(WaitReason::Budget {
+            in_use: 2,
+            of: 2,
+            by: vec![]
+        })]
+    );
+}
+
+#[test]
+fn l14_a_loan_ends_when_the_member_is_complete() {
+    for (observed_generation, updated_available, ends) in
+        [(2, 5, true), (1, 5, false), (2, 4, false)]
+    {
+        let found = Deployment {
+            observed_generation,
+            updated_available,
+            ..new(5, lends(2, 1))
+        };
+        let members = [member("eu", found), member("us", old(5))];
+        let decision = step(
+            &rollout(&members, 2, 1),
+            &state(&[("eu", lends(2, 1))]),
+            at(0),
+        );
+        let expected = if ends { ("us", 2, 1) } else { ("eu", 2, 1) };
+        assert_eq!(lent(&decision), [expected]);
+        assert_eq!(actions(&decision), []);
+    }
+}
+
+#[test]
+fn l14_the_last_member_gets_what_the_others_had() {
+    let members = [
+        member("eu", new(2, lends(1, 0))),
+        member("us", rolling(9, 1, lends(1, 0))),
+    ];
+    let recorded = state(&[("eu", lends(1, 0)), ("us", lends(1, 0))]);
+    let decision = step(&rollout(&members, 2, 0), &recorded, at(0));
+    assert_eq!(lent(&decision), [("us", 2, 0)]);
+    assert_eq!(decision.state.loans["us"].generation, 2);
+    let decision = step(&rollout(&members, 2, 0), &decision.state, at(0));
+    assert_eq!(actions(&decision), [("us", Action::Roll(lends(2, 0)))]);
+}
+
+#[test]
+fn l14_an_unreachable_member_keeps_its_loan_and_a_lost_one_does_not() {
+    let found = rolling(5, 2, lends(2, 0));
+    let recorded = state(&[("eu", lends(2, 0))]);
+    for (state, expected) in [
+        (MemberState::Unknown, vec![("eu", 2, 0)]),
+        (MemberState::Lost, vec![("eu", 2, 0), ("us", 2, 0)]),
+    ] {
+        let eu = Member {
+            state,
+            ..member("eu", found)
+        };
+        let members = [eu, member("us", old(10))];
+        let rollout = Rollout {
+            replicas: if state == MemberState::Lost { 10 } else { 15 },
+            ..rollout(&members, 2, 0)
+        };
+        let decision = step(&rollout, &recorded, at(0));
+        assert_eq!(lent(&decision), expected);
+        assert_eq!(decision.state.loans["eu"].lost, state == MemberState::Lost);
+    }
+}
+
+#[test]
+fn l14_the_strategy_of_a_member_that_returns_is_written_first() {
+    let mut recorded = state(&[("eu", lends(2, 1))]);
+    recorded
+        .loans
+        .entry("eu".to_owned())
+        .and_modify(|loan| loan.lost = true);
+    let returned = Deployment {
+        revision: "older",
+        ..rolling(5, 2, lends(2, 1))
+    };
+    let members = [member("eu", returned)];
+    let decision = step(&rollout(&members, 2, 1), &recorded, at(0));
+    assert_eq!(actions(&decision), [("eu", Action::Shrink(lends(0, 1)))]);
+    assert_eq!(decision.state, recorded);
+    // Until that is observed, its loan stays what it was; then it may get a new one.
+    for (observed_generation, is_lost, generation) in [(2, true, 1), (3, false, 3)] {
+        let written = Deployment {
+            generation: 3,
+            observed_generation,
+            strategy: lends(0, 1),
+            ..returned
+        };
+        let members = [member("eu", written)];
+        let decision = step(&rollout(&members, 2, 1), &recorded, at(0));
+        let loan = &decision.state.loans["eu"];
+        assert_eq!((loan.lost, loan.generation), (is_lost, generation));
+    }
+}
+
+#[test]
+fn l10_a_newer_template_replaces_one_that_is_being_rolled_out() {
+    let members = [member("eu", rolling(5, 2, lends(2, 0)))];
+    let newer = Rollout {
+        target: "newer",
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&newer, &state(&[("eu", lends(2, 0))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 0)]);
+    let loan = &decision.state.loans["eu"];
+    assert_eq!((&*loan.revision, loan.generation), ("newer", 2));
+    let decision = step(&newer, &decision.state, at(0));
+    assert_eq!(actions(&decision), [("eu", Action::Roll(lends(2, 0)))]);
+}
+
+#[test]
+fn l10_a_loan_is_recalled_if_the_step_of_the_member_has_not_begun_for_the_new_target() {
+    let steps = [canary(Duration::ZERO)];
+    for (found, expected) in [
+        (rolling(5, 2, lends(2, 1)), Action::Shrink(lends(0, 1))),
+        (rolling(5, 2, lends(2, 0)), Action::Shrink(lends(1, 0))),
+        // Its write may still come.
+        (old(5), Action::Fence),
+    ] {
+        let lent = if found.revision == "old" {
+            lends(2, 1)
+        } else {
+            found.strategy
+        };
+        let members = [member("eu", old(1)), member("us", found)];
+        let newer = Rollout {
+            target: "newer",
+            steps: &steps,
+            ..rollout(&members, 2, 1)
+        };
+        let decision = step(&newer, &state(&[("us", lent)]), at(0));
+        assert_eq!(actions(&decision), [("us", expected)]);
+        assert_eq!(decision.state.loans["us"].strategy, lent);
+    }
+}
+
+#[test]
+fn l14_a_smaller_budget_recalls_the_last_loans() {
+    let found = |pods| rolling(9, 0, lends(pods, 0));
+    let members = [member("eu", found(3)), member("us", found(3))];
+    let members = members.map(|member| Member {
+        deployment: member
+            .deployment
+            .map(|found| Deployment { pods: 10, ..found }),
+        ..member
+    });
+    let recorded = state(&[("eu", lends(3, 0)), ("us", lends(3, 0))]);
+    let decision = step(&rollout(&members, 5, 0), &recorded, at(0));
+    assert_eq!(actions(&decision), [("us", Action::Shrink(lends(2, 0)))]);
+}
+
+fn canary(soak: Duration) -> Step<'static> {
+    Step {
+        name: "canary",
+        members: &["eu"],
+        soak,
+        approval_before: false,
+        max_concurrent: None,
+    }
+}
+
+#[test]
+fn l6_steps_begin_in_their_order() {
+    let soak = Duration::from_secs(60);
+    let second = Step {
+        name: "second",
+        members: &["us"],
+        approval_before: true,
+        ..canary(Duration::ZERO)
+    };
+    let steps = [canary(soak), second];
+    let approvals = ["older", "new"].map(|revision| Approval {
+        step: "second",
+        revision,
+    });
+    let before = [member("eu", old(2)), member("us", old(2))];
+    let after = [member("eu", new(2, lends(2, 0))), member("us", old(2))];
+    let base = |members| Rollout {
+        steps: &steps,
+        approvals: &approvals[..1],
+        ..rollout(members, 4, 0)
+    };
+    let first = step(&base(&before), &State::default(), at(0));
+    assert_eq!(lent(&first), [("eu", 2, 0)]);
+    assert_eq!(first.waits[1], Some(WaitReason::Step { step: 0 }));
+    let soaking = step(&base(&after), &first.state, at(10));
+    let until = at(70);
+    assert_eq!(
+        soaking.waits,
+        [None, Some(WaitReason::Soak { step: 0, until })]
+    );
+    assert_eq!(soaking.next, Some(until));
+    let waiting = step(&base(&after), &soaking.state, until);
+    assert_eq!(waiting.waits[1], Some(WaitReason::Approval { step: 1 }));
+    assert_eq!(lent(&waiting), []);
+    let approved = Rollout {
+        approvals: &approvals,
+        ..base(&after)
+    };
+    assert_eq!(
+        lent(&step(&approved, &waiting.state, until)),
+        [("us", 2, 0)]
+    );
+}
+
+#[test]
+fn l6_lost_and_cordoned_members_are_skipped_and_catch_up() {
+    let steps = [canary(Duration::ZERO)];
+    let members = [member("eu", old(2)), member("us", old(2))];
+    for eu in [
+        Member {
+            state: MemberState::Lost,
+            ..members[0]
+        },
+        Member {
+            cordoned: true,
+            ..members[0]
+        },
+    ] {
+        let skipped = [eu, members[1]];
+        let base = |members| Rollout {
+            steps: &steps,
+            replicas: 4,
+            ..rollout(members, 4, 0)
+        };
+        let decision = step(&base(&skipped), &State::default(), at(0));
+        assert_eq!(lent(&decision).last().map(|loan| loan.0), Some("us"));
+        let decision = step(&base(&members), &decision.state, at(0));
+        assert_eq!(lent(&decision)[0].0, "eu");
+    }
+}
+
+#[test]
+fn l6_at_most_so_many_members_of_a_step_at_a_time() {
+    let steps = [Step {
+        members: &["eu", "us", "za"],
+        max_concurrent: Some(2),
+        ..canary(Duration::ZERO)
+    }];
+    let members = [
+        member("eu", old(2)),
+        member("us", old(2)),
+        member("za", old(2)),
+    ];
+    let rollout = Rollout {
+        steps: &steps,
+        ..rollout(&members, 6, 0)
+    };
+    let decision = step(&rollout, &State::default(), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 0), ("us", 2, 0)]);
+    assert_eq!(
+        decision.waits[2],
+        Some(WaitReason::Concurrency { limit: 2 })
+    );
+}
+
+#[test]
+fn l8_a_pause_gives_and_writes_nothing_and_recalls_go_on() {
+    let members = [member("eu", old(5)), member("us", old(5))];
+    let paused = Rollout {
+        paused: true,
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&paused, &state(&[("eu", lends(1, 0))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 1, 0)]);
+    assert_eq!(actions(&decision), []);
+    assert_eq!(
+        decision.waits,
+        [Some(WaitReason::Paused), Some(WaitReason::Paused)]
+    );
+    let decision = step(&paused, &state(&[("eu", lends(3, 0))]), at(0));
+    assert_eq!(actions(&decision), [("eu", Action::Fence)]);
+}
+
+#[test]
+fn l15_what_is_given_back_counts_until_the_delay_is_over() {
+    let speed = Some(Speed {
+        portion: 2,
+        min_delay: Duration::from_secs(30),
+    });
+    let members = [member("eu", new(2, lends(2, 0))), member("us", old(2))];
+    let rollout = Rollout {
+        speed,
+        ..rollout(&members, 4, 4)
+    };
+    let decision = step(&rollout, &state(&[("eu", lends(2, 0))]), at(0));
+    assert_eq!(lent(&decision), []);
+    assert_eq!(
+        decision.waits[1],
+        Some(WaitReason::Speed {
+            until: Some(at(30))
+        })
+    );
+    assert_eq!(decision.next, Some(at(30)));
+    // The next leader knows no more than what is recorded.
+    let json = serde_json::to_string(&decision.state).expect("it is JSON");
+    let recorded = serde_json::from_str(&json).expect("it is a state");
+    assert_eq!(lent(&step(&rollout, &recorded, at(29))), []);
+    assert_eq!(lent(&step(&rollout, &recorded, at(30))), [("us", 2, 0)]);
+}
+
+#[test]
+fn l15_a_portion_of_one_replaces_a_template_whose_pods_do_not_start() {
+    for (started_lately, expected) in [(true, "new"), (false, "newer")] {
+        let found = Deployment {
+            started_lately,
+            ..rolling(3, 1, lends(1, 0))
+        };
+        let members = [member("eu", found)];
+        let newer = Rollout {
+            target: "newer",
+            speed: Some(Speed {
+                portion: 1,
+                min_delay: Duration::from_secs(30),
+            }),
+            ..rollout(&members, 1, 0)
+        };
+        let decision = step(&newer, &state(&[("eu", lends(1, 0))]), at(0));
+        assert_eq!(decision.state.loans["eu"].revision, expected);
+    }
+}
+
+#[test]
+fn without_progress_a_rollout_fails_until_the_target_changes() {
+    let members = [
+        member("eu", rolling(5, 2, lends(2, 0))),
+        member("us", old(5)),
+    ];
+    let undo = Rollout {
+        on_failure: OnFailure::Undo,
+        ..rollout(&members, 4, 0)
+    };
+    let recorded = state(&[("eu", lends(2, 0))]);
+    let decision = step(&undo, &recorded, at(599));
+    assert!(!decision.state.failed && decision.next == Some(at(600)));
+    let decision = step(&undo, &recorded, at(600));
+    assert!(decision.state.failed && decision.undo);
+    assert_eq!(lent(&decision), [("eu", 2, 0)]);
+    assert_eq!(decision.waits[1], Some(WaitReason::Failed));
+    let undone = Rollout {
+        target: "old",
+        ..undo
+    };
+    let decision = step(&undone, &decision.state, at(601));
+    assert!(!decision.state.failed && !decision.undo);
+    assert_eq!(decision.state.loans["eu"].revision, "old");
+}
+
+#[test]
+fn l6_recreate_takes_one_cluster_at_a_time() {
+    let members = [
+        member("eu", old(2)),
+        member("us", old(2)),
+        member("za", old(5)),
+    ];
+    let recreate = Rollout {
+        budget: Budget::Recreate,
+        ..rollout(&members, 0, 0)
+    };
+    let decision = step(&recreate, &state(&[]), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 0)]);
+    assert_eq!(
+        lent(&step(&recreate, &decision.state, at(0))),
+        [("eu", 2, 0)]
+    );
+}
+
+#[test]
+fn l6_members_without_replicas_need_no_loan() {
+    let members = [member("eu", old(0))];
+    let decision = step(&rollout(&members, 1, 0), &state(&[]), at(0));
+    assert_eq!(lent(&decision), []);
+    assert_eq!(actions(&decision), [("eu", Action::Roll(lends(0, 1)))]);
+}
+
+#[test]
+fn l14_moves_and_loans_wait_for_each_other() {
+    let moving = Member {
+        moving: true,
+        ..member("us", old(5))
+    };
+    let members = [member("eu", old(5)), moving];
+    let rollout = rollout(&members, 2, 0);
+    let decision = step(&rollout, &state(&[]), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 0)]);
+    assert_eq!(decision.waits[1], Some(WaitReason::MoveFirst));
+    let account = Account::of(&rollout, &decision.state);
+    let members = account.members.iter();
+    let seen: Vec<_> = members
+        .map(|member| (member.guaranteed, member.moves_wait))
+        .collect();
+    assert_eq!(seen, [(3, true), (5, false)]);
+}
+
+#[test]
+fn l14_available_replicas_beyond_n_are_not_lent() {
+    let members = [member("eu", old(5)), member("us", old(2))];
+    let moved = Rollout {
+        replicas: 5,
+        ..rollout(&members, 1, 3)
+    };
+    let account = Account::of(&moved, &State::default());
+    assert_eq!((account.in_use.unavailable, account.in_use.surge), (0, 2));
+    let waiting = Deployment {
+        available: 0,
+        updated_available: 0,
+        ..old(2)
+    };
+    let members = [member("eu", old(5)), member("us", waiting)];
+    let moving = Rollout {
+        replicas: 5,
+        ..rollout(&members, 1, 3)
+    };
+    let account = Account::of(&moving, &State::default());
+    assert_eq!(account.in_use.unavailable, 0);
+    // What is lent may be taken away, whatever waits elsewhere.
+    let account = Account::of(&moving, &state(&[("eu", lends(1, 0))]));
+    assert_eq!(account.in_use.unavailable, 1);
+    let available = [member("eu", old(5)), member("us", old(2))];
+    let moved = Rollout {
+        members: &available,
+        ..moving
+    };
+    let account = Account::of(&moved, &state(&[("eu", lends(1, 0))]));
+    assert_eq!(account.in_use.unavailable, 1);
+}
+
+#[test]
+fn l14_a_strategy_without_a_loan_is_made_smaller() {
+    for (strategy, expected) in [(lends(2, 1), lends(0, 1)), (lends(2, 0), lends(1, 0))] {
+        let members = [member("eu", rolling(5, 2, strategy))];
+        let paused = Rollout {
+            paused: true,
+            ..rollout(&members, 2, 1)
+        };
+        let decision = step(&paused, &state(&[]), at(0));
+        assert_eq!(actions(&decision), [("eu", Action::Shrink(expected))]);
+        assert_eq!(decision.account.in_use.unavailable, 2);
+    }
+}
+
+#[test]
+fn l6_pods_beyond_the_replicas_use_the_surge() {
+    let shrunk = Deployment {
+        pods: 7,
+        available: 5,
+        ..rolling(5, 2, lends(0, 1))
+    };
+    let members = [member("eu", shrunk), member("us", old(5))];
+    let decision = step(
+        &rollout(&members, 1, 2),
+        &state(&[("eu", lends(0, 1))]),
+        at(0),
+    );
+    assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 1, 0)]);
+    // They are not lent again where the budget has become smaller.
+    let alone = Rollout {
+        members: &members[..1],
+        replicas: 5,
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&alone, &state(&[("eu", lends(0, 1))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 1)]);
+}
+
+#[test]
+fn l14_a_loan_is_written_at_the_generation_that_it_names() {
+    let scaled = Deployment {
+        generation: 2,
+        observed_generation: 2,
+        ..old(5)
+    };
+    let members = [member("eu", scaled)];
+    let rollout = rollout(&members, 2, 0);
+    let decision = step(&rollout, &state(&[("eu", lends(2, 0))]), at(0));
+    assert_eq!(actions(&decision), []);
+    assert_eq!(decision.state.loans["eu"].generation, 2);
+    let decision = step(&rollout, &decision.state, at(0));
+    assert_eq!(decision.writes[0].generation, 2);
+}
+
+#[test]
+fn l15_pods_of_a_template_that_is_replaced_count_until_the_new_one_is_seen() {
+    let mut recorded = state(&[("eu", lends(1, 0))]);
+    recorded.loans.entry("eu".to_owned()).and_modify(|loan| {
+        (loan.replaced, loan.generation) = (1, 2);
+    });
+    let older = Deployment {
+        revision: "older",
+        ..rolling(5, 1, lends(1, 0))
+    };
+    let seen = Deployment {
+        generation: 3,
+        ..rolling(5, 1, lends(1, 0))
+    };
+    for (found, replaced, returned) in [(older, 1, 0), (seen, 0, 1)] {
+        let members = [member("eu", found), member("us", old(5))];
+        let rollout = Rollout {
+            speed: Some(Speed {
+                portion: 2,
+                min_delay: Duration::from_secs(30),
+            }),
+            ..rollout(&members, 4, 0)
+        };
+        let decision = step(&rollout, &recorded, at(0));
+        assert_eq!(lent(&decision), [("eu", 1, 0)]);
+        assert_eq!(decision.state.loans["eu"].replaced, replaced);
+        assert_eq!(decision.state.returned.len(), returned);
+    }
+}
