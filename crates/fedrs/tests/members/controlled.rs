@@ -28,6 +28,8 @@ pub(crate) async fn running() -> Federation {
     let federation = joined(&["eu", "us"]).await;
     federation.create_web(4);
     federation.wait_for(&[("eu", 2), ("us", 2)]).await;
+    // What tests read after they have stopped the controller.
+    federation.wait_for_status().await;
     federation
 }
 

@@ -202,6 +202,19 @@ impl Federation {
         wait_until(&condition, || ready.iter().all(is_reached)).await;
     }
 
+    /// Waits until the status of `web` says that all its replicas are available.
+    pub(crate) async fn wait_for_status(&self) {
+        let is_ready = || {
+            let web = ("fedrs.dev/v1alpha1", "FederatedReplicaSet");
+            let web = self.host.get(web.0, web.1, "default", "web");
+            let conditions = web.and_then(|web| web["status"]["conditions"].as_array().cloned());
+            let mut conditions = conditions.into_iter().flatten();
+            conditions
+                .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+        };
+        wait_until("the status of web is Ready", is_ready).await;
+    }
+
     /// The MemberCluster of a member.
     pub(crate) fn member_cluster(&self, name: &str) -> Option<Value> {
         self.host.member_cluster(name)
