@@ -71,6 +71,10 @@ impl Reconciler {
             }
             self.leave_behind(key, entry, &open);
         }
+        // Each pod that ends in a member causes an attempt.
+        if !self.may_write_host(key) {
+            return;
+        }
         if let Err(error) = self.remove_finalizer(key, entry).await {
             self.retry_host_write(key, entry, &error, "failed to remove the finalizer");
         }
