@@ -115,6 +115,9 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             }
         }
         times.extend(member.evaluation.next_creation());
+        // The member itself may not be stabilizing, if the set has a grace period of its own.
+        let stabilizes_at = member.evaluation.member.stabilizes_at;
+        times.extend(stabilizes_at.filter(|_| member.is_stabilizing()));
         if member.evaluation.open_scale_up() > 0 {
             // Nothing shows when it can no longer be carried out: until then its replicas count as requested.
             times.push(after(decision.now, settings.recheck_interval));

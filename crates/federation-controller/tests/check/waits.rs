@@ -37,6 +37,17 @@ fn f6_nothing_is_waited_for_in_a_settled_set() {
 }
 
 #[test]
+fn f33_a_settled_set_is_checked_when_a_cluster_is_stable() {
+    let mut world = World::settled(9);
+    assert_eq!(world.check().next_check, None);
+    world.members[0].stabilizes_at = Some(at(world.now + 60));
+    let decided = world.check();
+    let stable = until(&decided, "a", WaitReason::StabilizationWindow);
+    assert_eq!(stable, Some(at(world.now + 60)));
+    assert_eq!(decided.next_check, stable, "nothing else may happen then");
+}
+
+#[test]
 fn f33_a_member_that_dies_while_it_drains_says_so_and_until_when_it_counts() {
     let mut world = World::settled(30);
     world.members[0].draining = true;

@@ -99,7 +99,13 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> 
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
     stays(runner, &goal, CALM_AFTER, Quiet::Nothing).await;
+    let deadline = Instant::now() + within;
     while any_member(runner, is_stabilizing) || any_set_stabilizes(runner) {
+        if Instant::now() >= deadline {
+            let text = format!("a member stabilizes for more than {} s", within.as_secs());
+            runner.fail(Invariant::Settled, text);
+            return None;
+        }
         stays(runner, &goal, LOOK, Quiet::Nothing).await;
     }
     let mut quiet = Quiet::Everything;
