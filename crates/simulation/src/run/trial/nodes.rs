@@ -16,8 +16,11 @@ use crate::{
 
 /// When the node controller says that a node does not answer, and more.
 const NODE_NOTICED: Duration = Duration::from_secs(60);
-/// How long replacements take to start, also in several rounds.
+/// How long replacements take to start.
 const REPLACED: Duration = Duration::from_secs(180);
+/// How often at most pods are missing for the timeout until it is known how few the other nodes can run: what is left of them may
+/// have room for fewer than it seemed at first.
+const ROUNDS: u32 = 3;
 
 /// The replicas of a node that has stopped run elsewhere once its pods have been missing for `unscheduledTimeout`.
 pub(super) async fn loss(runner: &mut Runner, goal: &Goal, member: &str) -> Result<(), Failed> {
@@ -38,7 +41,7 @@ pub(super) async fn loss(runner: &mut Runner, goal: &Goal, member: &str) -> Resu
             (running < wanted).then(|| format!("{running} of {wanted} replicas of {set} run"))
         })
     };
-    let within = NODE_NOTICED + timeout + REPLACED;
+    let within = NODE_NOTICED + timeout * ROUNDS + REPLACED;
     let what = "the replicas of a node that stopped run elsewhere";
     reached(runner, within, what, missing).await?;
     runner.federation.member(member).recover_node(&node);
