@@ -85,8 +85,10 @@ impl Step {
                 }
                 let is_due = writes == Writes::Due && step.held_until.is_none();
                 if let Some(change) = change.filter(|_| is_due) {
-                    // Until the response arrives, this write or an earlier one may be carried out.
-                    step.requested = step.requested.max(Some(believed));
+                    // Until the response arrives, this write or an earlier one may be carried out; nothing was requested of a
+                    // set that is adopted, and it has what it has.
+                    let adopted = member.set().map(|_| member.believed_requested());
+                    step.requested = step.requested.or(adopted).max(Some(believed));
                     step.writes = step.writes.with_write(now);
                     actions.push(action(member, &plan.members[index], change, &step.writes));
                 }

@@ -8,6 +8,26 @@ use serde_json::json;
 use crate::world::{World, at, condition, even, frs, frs_with, hold};
 
 #[test]
+fn f20_an_adopted_set_uses_the_surge_with_all_its_replicas_until_they_are_removed() {
+    let mut world = World::new(frs(20, even(false)), &["a", "b"]);
+    world.set_capacity("b", 8);
+    // Twelve of its pods have had no node for long: they are removed by a write after the one that adopts it.
+    hold(&mut world.members[1], 20, 8);
+    let pods = &mut world.members[1].view.pods;
+    (pods.unscheduled, pods.unscheduled_since) = (12, vec![(at(-600), 12)]);
+    for _ in 0..6 {
+        let before = world.placed();
+        world.step();
+        // Any write of a step may be the first one.
+        let most = before.iter().zip(world.placed());
+        let requested: u32 = most.map(|(before, after)| *before.max(&after)).sum();
+        // The surge of 5, and two probes in the full cluster.
+        assert!(requested <= 27, "{requested}: {before:?}");
+    }
+    assert_eq!(world.placed(), [12, 10]);
+}
+
+#[test]
 fn f21_a_new_set_is_created_everywhere_at_once() {
     let world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     let decided = world.check();
