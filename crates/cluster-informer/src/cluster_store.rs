@@ -198,8 +198,8 @@ impl ClusterStore {
     }
 
     /// The healthy results of the probe.
-    pub(crate) fn with_healthy_probes<T>(&self, read: impl FnOnce(&HealthyProbes) -> T) -> T {
-        self.whole.with_healthy_probes(read)
+    pub(crate) fn healthy_probes(&self) -> HealthyProbes {
+        self.whole.healthy_probes()
     }
 
     /// Lists everything again.

@@ -80,12 +80,10 @@ impl Rejections {
             self.end();
             return false;
         }
-        store.with_healthy_probes(|probes| {
-            let first = self.first.filter(|first| !probes.have_ended_since(*first));
-            let first = first.unwrap_or(probes.total());
-            self.first = Some(first);
-            first < probes.total()
-        })
+        let probes = store.healthy_probes();
+        let first = self.first.filter(|first| !probes.have_ended_since(*first));
+        let first = *self.first.insert(first.unwrap_or(probes.total()));
+        first < probes.total()
     }
 
     /// A request has succeeded, or has failed otherwise.

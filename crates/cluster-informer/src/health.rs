@@ -33,7 +33,7 @@ pub enum Health {
 }
 
 /// The healthy results of the probe, which tell errors of before from those of after one of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HealthyProbes {
     total: u64,
     /// The total when a probe last failed.
@@ -51,12 +51,12 @@ impl HealthyProbes {
     }
 
     /// How many there were.
-    pub(crate) fn total(&self) -> u64 {
+    pub(crate) fn total(self) -> u64 {
         self.total
     }
 
     /// Whether a probe has failed since there were `then`.
-    pub(crate) fn have_ended_since(&self, then: u64) -> bool {
+    pub(crate) fn have_ended_since(self, then: u64) -> bool {
         self.failed_at >= then
     }
 }

@@ -199,8 +199,8 @@ impl NodeTable {
         before
     }
 
-    /// The member has returned: what its pods say may be from before its outage. Also if nodes were forbidden: the next answer
-    /// tells whether they still are.
+    /// The member has returned: what its pods say may be from before its outage. Also if nodes were forbidden: the next
+    /// response shows whether they still are.
     pub(crate) fn begin_confirmation(&mut self) -> Changed {
         if is_planted(PlantedBug::ReturnedPodsBelieved) {
             return Changed::new();

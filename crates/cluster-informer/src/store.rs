@@ -420,8 +420,8 @@ impl MemberStore {
     }
 
     /// The healthy results of the probe.
-    pub(crate) fn with_healthy_probes<T>(&self, read: impl FnOnce(&HealthyProbes) -> T) -> T {
-        read(&self.state.read().healthy_probes)
+    pub(crate) fn healthy_probes(&self) -> HealthyProbes {
+        self.state.read().healthy_probes
     }
 
     /// Sets the result of a probe.

@@ -75,14 +75,14 @@ pub(super) async fn foreign(runner: &mut Runner, set: &str) -> Result<(), Failed
         return Ok(());
     };
     runner.give_to(&member, set, Some(OTHER_FEDERATION)).await;
-    let spec = |runner: &Runner| {
+    let content = |runner: &Runner| {
         let local = runner
             .federation
             .local_set(&member, set)
             .unwrap_or_default();
         (local["spec"].clone(), local["metadata"]["labels"].clone())
     };
-    let before = spec(runner);
+    let before = content(runner);
     let shown = |runner: &Runner| lacks_condition(runner, set, "NameConflict", "True");
     reached(
         runner,
@@ -92,7 +92,7 @@ pub(super) async fn foreign(runner: &mut Runner, set: &str) -> Result<(), Failed
     )
     .await?;
     let changed = |runner: &Runner| {
-        let now = spec(runner);
+        let now = content(runner);
         (now != before).then(|| format!("{before:?} became {now:?}"))
     };
     stays(

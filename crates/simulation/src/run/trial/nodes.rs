@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use sim_cluster::Object;
 use tokio::time::Duration;
 
-use super::wait::{Failed, reached};
+use super::wait::{Failed, pods, reached};
 use crate::{
     ready_pods::is_ready,
-    run::{
-        goal::{Goal, pods_of},
-        runner::Runner,
-    },
+    run::{goal::Goal, runner::Runner},
 };
 
 /// When the node controller says that a node does not answer, and more.
@@ -83,11 +79,4 @@ fn running_without(runner: &Runner, set: &str, (without, node): (&str, &str)) ->
         pods
     });
     running.count() as u64
-}
-
-/// The pods of a set in a member.
-fn pods(runner: &Runner, member: &str, set: &str) -> Vec<Object> {
-    let local = runner.federation.local_set(member, set);
-    let pods = local.map(|local| pods_of(runner, member, &local));
-    pods.unwrap_or_default()
 }

@@ -2,17 +2,15 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use sim_cluster::Object;
 use tokio::time::{Duration, Instant};
 
-use super::{
-    terms::{clusters, placement, put_back},
-    wait::{Failed, edit},
-};
+use super::wait::{Failed, clusters, edit, placement, pods, put_back};
 use crate::{
     checks::Invariant,
     name_of,
     plan::START_SECONDS,
-    run::{actions::PODS, goal::pods_of, runner::Runner},
+    run::{actions::PODS, runner::Runner},
     sim_federation::{FRS_PATH, HOST},
 };
 
@@ -35,7 +33,7 @@ pub(super) async fn idle(runner: &mut Runner, set: &str, member: &str) -> Result
         return Ok(());
     }
     for pod in pods(runner, member, set) {
-        delete(runner, (member, &pod)).await;
+        delete(runner, member, &pod).await;
     }
     let starts = start_time(runner, set).saturating_sub(SOON);
     runner.wait_until(Instant::now() + starts).await;
@@ -64,7 +62,7 @@ pub(super) async fn churn(runner: &mut Runner, set: &str) -> Result<(), Failed> 
     }
     let (before, began) = (runner.recorder.writes(), Instant::now());
     for (member, pod) in &pods {
-        delete(runner, (member, pod)).await;
+        delete(runner, member, pod).await;
         runner
             .wait_until(Instant::now() + Duration::from_secs(1))
             .await;
@@ -86,16 +84,9 @@ pub(super) async fn churn(runner: &mut Runner, set: &str) -> Result<(), Failed> 
     Ok(())
 }
 
-/// The names of the pods of a set in a member.
-fn pods(runner: &Runner, member: &str, set: &str) -> Vec<String> {
-    let local = runner.federation.local_set(member, set);
-    let pods = local.map(|local| pods_of(runner, member, &local));
-    pods.iter().flatten().map(|pod| name_of(pod)).collect()
-}
-
 /// Somebody deletes a pod of a member.
-async fn delete(runner: &Runner, (member, pod): (&str, &str)) {
-    let path = format!("{PODS}/{pod}");
+async fn delete(runner: &Runner, member: &str, pod: &Object) {
+    let path = format!("{PODS}/{}", name_of(pod));
     let all = Value::Null;
     runner.request(member, Method::DELETE, &path, &all).await;
 }

@@ -9,16 +9,12 @@ use sim_cluster::{RequestMatcher, Status, Verb, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::wait::{
-    Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
+    self, Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
 };
 use crate::{
     checks::{is_labeled, is_written_by_fedrs},
     plan::Drift,
-    run::{
-        actions::LOCAL_SETS,
-        goal::{pods_of, wrong_object},
-        runner::Runner,
-    },
+    run::{actions::LOCAL_SETS, goal::wrong_object, runner::Runner},
     sim_federation::{FRS_PATH, HOST, NAMESPACE},
 };
 
@@ -346,12 +342,8 @@ async fn no_cluster_loses(
 /// The pods of a set in all members, by their uids.
 fn pods(runner: &Runner, set: &str) -> BTreeSet<String> {
     let members = runner.federation.member_names();
-    let pods = members.iter().flat_map(|member| {
-        let local = runner.federation.local_set(member, set);
-        local
-            .map(|local| pods_of(runner, member, &local))
-            .unwrap_or_default()
-    });
+    let pods = members.iter();
+    let pods = pods.flat_map(|member| wait::pods(runner, member, set));
     pods.map(|pod| pod["metadata"]["uid"].to_string()).collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use super::wait::{Failed, edit, replicas, requested, scale};
+use super::wait::{Failed, clusters, edit, placement, put_back, replicas, requested, scale};
 use crate::run::{processes::Processes, runner::Runner};
 
 /// A write is decided, and sent, within this time.
@@ -63,23 +63,4 @@ fn delay_changes(runner: &Runner, times: u32, delay: Duration) {
     for member in runner.federation.member_names() {
         runner.recorder.delay_changes(&member, times, delay);
     }
-}
-
-/// The preferences of a set.
-pub(super) fn clusters(runner: &Runner, set: &str) -> Value {
-    let frs = runner.frs(set).unwrap_or_default();
-    frs["spec"]["placement"]["clusters"].clone()
-}
-
-/// The set has its preferences again, of which those of one member were changed.
-pub(super) async fn put_back(runner: &Runner, set: &str, mut clusters: Value, member: &str) {
-    if clusters.get(member).is_none() {
-        clusters[member] = Value::Null;
-    }
-    edit(runner, set, &placement(&clusters)).await;
-}
-
-/// The patch of a set with these preferences.
-pub(super) fn placement(clusters: &Value) -> Value {
-    json!({ "spec": { "placement": { "clusters": clusters } } })
 }

@@ -1,11 +1,12 @@
 //! What trials do and wait for.
 
 use serde_json::{Value, json};
+use sim_cluster::Object;
 use tokio::time::{Duration, Instant};
 
 use crate::{
     checks::{Invariant, is_labeled},
-    run::runner::Runner,
+    run::{goal::pods_of, runner::Runner},
     sim_federation::{FRS_PATH, HOST},
 };
 
@@ -97,4 +98,30 @@ pub(super) fn replicas(runner: &Runner, set: &str) -> u64 {
     let frs = runner.frs(set);
     frs.and_then(|frs| frs["spec"]["replicas"].as_u64())
         .unwrap_or(1)
+}
+
+/// The preferences of a set.
+pub(super) fn clusters(runner: &Runner, set: &str) -> Value {
+    let frs = runner.frs(set).unwrap_or_default();
+    frs["spec"]["placement"]["clusters"].clone()
+}
+
+/// The set has its preferences again, of which those of one member were changed.
+pub(super) async fn put_back(runner: &Runner, set: &str, mut clusters: Value, member: &str) {
+    if clusters.get(member).is_none() {
+        clusters[member] = Value::Null;
+    }
+    edit(runner, set, &placement(&clusters)).await;
+}
+
+/// The patch of a set with these preferences.
+pub(super) fn placement(clusters: &Value) -> Value {
+    json!({ "spec": { "placement": { "clusters": clusters } } })
+}
+
+/// The pods of a set in a member.
+pub(super) fn pods(runner: &Runner, member: &str, set: &str) -> Vec<Object> {
+    let local = runner.federation.local_set(member, set);
+    let pods = local.map(|local| pods_of(runner, member, &local));
+    pods.unwrap_or_default()
 }
