@@ -13,7 +13,7 @@
 //!
 //! # Loans
 //!
-//! A Deployment of the same name in each member runs its part of N replicas. It is never told the whole budget: parts of
+//! A Deployment of the same name in each member runs its part of N replicas. Its strategy is a part of the budget: parts of
 //! `maxUnavailable` and `maxSurge` are *lent* to members, as integers. A member with a loan gets the target template and
 //! a strategy of that size in one write; without a loan it keeps its template and the strategy 0 and 1.
 //!
