@@ -221,16 +221,25 @@ impl<'a> MemberEvaluation<'a> {
         labeled.map(|set| set.generation)
     }
 
-    /// Replicas beyond those believed that an earlier leader may have requested shortly before it ended, and that the last status
-    /// does not show. Not if it happens repeatedly: the member may not tell the truth.
-    pub(super) fn unpublished(&self, now: Timestamp) -> u64 {
-        let believed = self.most_believed();
-        let is_new = self.requested() > believed && self.writes.is_first_change(self.generation());
-        if !is_new && !self.writes.restores_first_change(now) {
+    /// Replicas beyond those believed while the member should have `target`, which an earlier leader may have requested shortly
+    /// before it ended, and which the last status does not show. Not if it happens repeatedly: the member may not tell the truth.
+    pub(super) fn unpublished(&self, target: Target, now: Timestamp) -> u64 {
+        let believed = self.limit(target);
+        let is_changed =
+            self.requested() > believed && self.writes.is_first_change(self.generation());
+        if !is_changed && !self.is_unrecorded(target) && !self.writes.restores_first_change(now) {
             return 0;
         }
         let reported = self.requested().max(self.possibly_ready());
         reported.saturating_sub(believed)
+    }
+
+    /// Whether no write of the local ReplicaSet is known, although it requests more than the member is believed to have while it
+    /// should have `target`.
+    pub(super) fn is_unrecorded(&self, target: Target) -> bool {
+        self.previously_requested.is_none()
+            && self.writes.is_new()
+            && self.requested() > self.limit(target)
     }
 
     /// Replicas that the member may have: a pending write may or may not have been carried out, and one that shows nothing may

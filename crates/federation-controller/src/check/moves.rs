@@ -19,7 +19,8 @@ pub(super) struct ReplicaState {
     pub(super) ready: u64,
     /// Pods that are available, and stay so once the requests are carried out.
     pub(super) available: u64,
-    /// Replicas that have had no node for longer than the timeout: they are not about to run.
+    /// Replicas that have had no node for longer than the timeout, if all without one have: those that are removed are not
+    /// about to run. 0 otherwise, because the member removes the newest first.
     pub(super) failed: u64,
     /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local ReplicaSet is being
     /// deleted: nothing elsewhere is removed for them.
@@ -74,17 +75,20 @@ pub(super) struct Bounds {
     /// Whether members that may have replicas must not be changed now. The ceiling counts all replicas that they may have,
     /// perhaps more than they have: no pending replica is removed because of that.
     pub(super) has_unwritable: bool,
+    /// Replicas that are requested of the members on hold, if some of these should have more and cannot be requested now: what
+    /// does not run elsewhere is not removed before it is replaced.
+    pub(super) on_hold: Option<u64>,
 }
 
 /// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
 pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let mut next: Vec<u64> = states.iter().map(|state| state.requested).collect();
     // What was requested elsewhere while a cluster was lost may still start: it is not taken back before its replicas count.
-    let is_unsettled = states
-        .iter()
-        .any(|state| state.unreliable && state.present() > 0);
+    let is_back = |state: &ReplicaState| state.unreliable && state.present() > 0;
+    let keeps_idle = bounds.on_hold.is_some() || states.iter().any(is_back);
     let reliable = states.iter().filter(|state| !state.unreliable);
-    let mut requested: u64 = reliable.map(|state| state.requested).sum();
+    let reliable = reliable.map(|state| state.requested).sum::<u64>();
+    let mut requested = reliable + bounds.on_hold.unwrap_or(0);
     let mut trusted: u64 = states
         .iter()
         .map(|state| state.trusted(state.running()))
@@ -94,7 +98,7 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
         // The member's controller removes pods that are not ready first.
         let not_running = state.requested - state.ready.min(state.requested);
         let mut idle = surplus.min(not_running);
-        if is_unsettled && !state.unreliable {
+        if keeps_idle && !state.unreliable {
             let spare = requested.saturating_sub(bounds.floor);
             idle = idle.min(spare.max(state.failed));
             requested -= idle;

@@ -21,9 +21,10 @@ fn running(requested: u64, target: u64) -> ReplicaState {
 
 fn bounds(replicas: u64) -> Bounds {
     Bounds {
-        has_unwritable: false,
         floor: replicas,
         ceiling: replicas + (replicas / 4).max(1),
+        has_unwritable: false,
+        on_hold: None,
     }
 }
 
@@ -76,9 +77,8 @@ fn f20_what_does_not_run_is_given_up_at_once() {
         next_step(
             &full,
             Bounds {
-                has_unwritable: false,
-                floor: 34,
-                ceiling: 44
+                ceiling: 44,
+                ..bounds(34)
             }
         ),
         [22, 8]
@@ -121,6 +121,25 @@ fn f39_replacements_that_start_stay_until_the_returned_cluster_counts() {
         ..returned
     };
     assert_eq!(next_step(&[away, starting], bounds(11)), [2, 2]);
+}
+
+#[test]
+fn f20_what_starts_is_not_removed_for_a_member_on_hold_before_it_is_replaced() {
+    let starting = ReplicaState {
+        ready: 0,
+        available: 0,
+        ..running(13, 9)
+    };
+    let next = |on_hold| {
+        let bounds = Bounds {
+            on_hold,
+            ..bounds(18)
+        };
+        next_step(&[starting], bounds)
+    };
+    assert_eq!(next(Some(5)), [13]);
+    assert_eq!(next(Some(7)), [11], "more than N are not needed");
+    assert_eq!(next(None), [9]);
 }
 
 #[test]
@@ -188,9 +207,8 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         ..running(requested, 17)
     };
     let bounds = Bounds {
-        has_unwritable: false,
-        floor: 26,
         ceiling: 32,
+        ..bounds(26)
     };
     let blocked = [waiting(17), running(4, 9), running(11, 0)];
     assert_eq!(next_step(&blocked, bounds), [12, 4, 11]);
@@ -218,7 +236,7 @@ proptest! {
     /// never below the floor, or below what it was.
     #[test]
     fn f20_no_step_dips(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
-        let bounds = Bounds { floor, ceiling: floor + surge, has_unwritable: false };
+        let bounds = Bounds { floor, ceiling: floor + surge, has_unwritable: false, on_hold: None };
         let next = next_step(&states, bounds);
         let before: u64 = states.iter().map(|state| state.available).sum();
         let after: u64 = states.iter().zip(&next).map(|(state, &next)| {
@@ -231,7 +249,7 @@ proptest! {
     /// F20: growth stays below the ceiling, unless state was exceeded before, whichever of the writes are carried out.
     #[test]
     fn f20_growth_keeps_to_the_ceiling(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
-        let bounds = Bounds { floor, ceiling: floor + surge, has_unwritable: false };
+        let bounds = Bounds { floor, ceiling: floor + surge, has_unwritable: false, on_hold: None };
         let before: u64 = states.iter().map(ReplicaState::present).sum();
         let next = next_step(&states, bounds);
         let after: u64 = states.iter().zip(next).map(|(state, next)| next.max(state.present())).sum();

@@ -7,6 +7,7 @@ use planted_bugs::{PlantedBug, is_planted};
 use super::{
     candidate::Candidate,
     capacity::CapacityEstimate,
+    eligibility::Eligibility,
     evaluation::MemberEvaluation,
     moves::Bounds,
     snapshot::Snapshot,
@@ -83,9 +84,9 @@ pub(super) fn plan(
     let mut planned: Vec<_> = members.iter().map(of_member).collect();
     keep_for_unknown(snapshot, demand, members, now, &mut planned);
     Some(Plan {
+        bounds: bounds(snapshot, members, &planned),
         members: planned,
         unplaced: targets.layout.unplaced,
-        bounds: bounds(snapshot, members, &targets.per_candidate),
     })
 }
 
@@ -200,10 +201,15 @@ pub(super) fn template_rejected<'a: 'b, 'b>(
 }
 
 /// How few replicas a step may leave, and how many it may request (F20).
-fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[Target]) -> Bounds {
+fn bounds(
+    snapshot: &Snapshot<'_>,
+    members: &[MemberEvaluation<'_>],
+    planned: &[MemberTarget],
+) -> Bounds {
     let replicas = u64::from(snapshot.frs.replicas);
-    let desired: u64 = targets.iter().map(|target| target.desired()).sum();
-    let probes: u64 = targets.iter().map(|target| target.probes).sum();
+    let targets = || planned.iter().map(|planned| planned.target);
+    let desired: u64 = targets().map(|target| target.desired()).sum();
+    let probes: u64 = targets().map(|target| target.probes).sum();
     let unwritable: Vec<_> = members
         .iter()
         .filter(|member| member.eligibility.is_laid_out() && !member.eligibility.is_writable())
@@ -221,7 +227,21 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
         floor,
         ceiling: (replicas + surge + probes).saturating_sub(possibly_requested),
         has_unwritable: !unwritable.is_empty(),
+        on_hold: on_hold(members, planned),
     }
+}
+
+/// The replicas that are requested of the members on hold, if any of these should have more.
+fn on_hold(members: &[MemberEvaluation<'_>], planned: &[MemberTarget]) -> Option<u64> {
+    let on_hold = Eligibility::Eligible { on_hold: true };
+    let held = || {
+        let all = members.iter().zip(planned);
+        let held = all.filter(|(member, _)| member.eligibility == on_hold);
+        held.map(|(member, planned)| (member.requested(), planned.target.total()))
+    };
+    held()
+        .any(|(requested, target)| requested < target)
+        .then(|| held().map(|(requested, _)| requested).sum())
 }
 
 /// The most replicas that the preferences allow in all members together, whether these can take them now or not.

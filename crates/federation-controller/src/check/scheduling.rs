@@ -134,6 +134,15 @@ impl<'a> Scheduling<'a> {
         scheduling
     }
 
+    /// Replicas that have been unscheduled for longer than the timeout, if all that are unscheduled have; else 0.
+    pub(super) fn failed_if_all(&self) -> u64 {
+        if self.failed < self.unscheduled {
+            0
+        } else {
+            self.failed
+        }
+    }
+
     /// Pods without a node: pending ones, and unschedulable ones, which have had none for longer than the timeout or which the
     /// scheduler has reported as unschedulable.
     pub(super) fn without_node(&self) -> (u64, u64) {

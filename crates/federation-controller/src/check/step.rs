@@ -76,6 +76,9 @@ impl Step {
                     let open = member.open_scale_up();
                     step.requested = member.set().map(|_| believed.max(open));
                 }
+                if member.is_unrecorded(plan.members[index].target) {
+                    step.writes = step.writes.with_unknown_writer();
+                }
                 step.observe(snapshot, member, change.is_some(), now);
                 if let Some(since) = member.writes.rejected_since()
                     && plan.members[index].target.total() > member.requested()
@@ -142,14 +145,14 @@ fn next_replicas(
             } else {
                 member.available()
             },
-            failed: member.scheduling.failed,
+            failed: member.scheduling.failed_if_all(),
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
             limit: if member.hangs_in_deletion(now, settings) {
                 0
             } else {
                 member.limit(planned.target)
             },
-            unpublished: member.unpublished(now),
+            unpublished: member.unpublished(planned.target, now),
             target: planned.goal(),
             pending: planned.target.pending,
         })

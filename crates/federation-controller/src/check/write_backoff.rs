@@ -107,6 +107,17 @@ impl WriteBackoff {
         self
     }
 
+    /// Whether nothing is known of earlier writes.
+    pub(super) fn is_new(&self) -> bool {
+        self.0.drift_count == 0 && self.0.written_generation.is_none()
+    }
+
+    /// The history of a set that was written by somebody whose writes are not known: as after an external change.
+    pub(super) fn with_unknown_writer(mut self) -> Self {
+        self.0.drift_count = 1;
+        self
+    }
+
     /// Whether the set, now at `generation`, was changed externally, and was not before.
     pub(super) fn is_first_change(&self, generation: Option<i64>) -> bool {
         let written = self.0.written_generation;

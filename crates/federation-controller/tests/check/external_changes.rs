@@ -73,6 +73,35 @@ fn f20_what_an_earlier_leader_requested_and_did_not_publish_uses_the_surge() {
 }
 
 #[test]
+fn f20_a_set_that_a_restored_status_does_not_know_uses_the_surge() {
+    let mut world = World::settled(30);
+    let weight = |weight| json!({ "weight": weight });
+    let clusters = json!({ "a": weight(1), "b": weight(0), "c": weight(0) });
+    world.frs = frs(30, json!({ "rebalance": true, "clusters": clusters }));
+    // The status is of before all replicas went to b.
+    for (index, replicas) in [0, 30, 0].into_iter().enumerate() {
+        let member = &mut world.members[index];
+        let cluster = &mut world.previous.clusters[index];
+        cluster.desired_replicas = 0;
+        cluster.internal = Default::default();
+        if replicas == 0 {
+            member.view = WorkloadView::default();
+            cluster.internal.requested_replicas = Some(0);
+        } else {
+            hold(member, replicas, replicas);
+        }
+    }
+    for _ in 0..20 {
+        world.step();
+        let placed = world.placed();
+        let requested: u32 = placed.iter().sum();
+        assert!(requested <= 37, "30 and a surge of 25 %: {placed:?}");
+        assert!(world.ready() >= 30, "{placed:?}");
+    }
+    assert_eq!(world.placed(), [30, 0, 0]);
+}
+
+#[test]
 fn f22_the_status_says_how_long_a_set_waits_to_be_restored() {
     let mut world = World::settled(9);
     world.now = 100;
