@@ -167,10 +167,14 @@ impl Reconciler {
         self.confirm_watches(key, &decided.unconfirmed);
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
+        let mut actions = decided.actions;
+        if !self.announce(key, entry, &status, &actions).await {
+            actions.retain(|action| !action.change.creates());
+        }
         let started = Instant::now();
-        let outcomes = self.carry_out(key, entry, &decided.actions).await;
+        let outcomes = self.carry_out(key, entry, &actions).await;
         self.metrics.spent("carry out", started);
-        let events = decided.actions.iter().filter_map(|action| {
+        let events = actions.iter().filter_map(|action| {
             let outcome = outcomes.get(&action.member)?;
             event_of(key, &action.member, &action.event, outcome)
         });

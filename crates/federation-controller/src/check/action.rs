@@ -52,6 +52,11 @@ pub enum SetChange {
 }
 
 impl SetChange {
+    /// Whether the change creates the set.
+    pub(crate) fn creates(&self) -> bool {
+        matches!(self, Self::Create { .. })
+    }
+
     /// The event of the change in `cluster`, once it is done; `why` decided the replicas. `repairs` after an external change.
     pub(super) fn event(&self, cluster: &str, why: &str, repairs: bool) -> Event {
         let replicas = |count: u32| pluralize(count, "replica");

@@ -21,7 +21,7 @@ use super::{
     failed_attempts::FailedAttempts,
     interim::{self, is_interim},
 };
-use crate::{executor::LateOutcome, finalizer, frs_store::Entry};
+use crate::{check::Action, executor::LateOutcome, finalizer, frs_store::Entry};
 
 /// What is kept of one object.
 #[derive(Clone, Debug, Default)]
@@ -121,6 +121,18 @@ impl Cached {
         }
         self.interim_writes += u32::from(is_interim);
         false
+    }
+
+    /// Whether `actions` create a local ReplicaSet that the published status does not know of, although it knows of others.
+    pub(super) fn lacks_creation(&self, actions: &[Action]) -> bool {
+        let published = self.published.iter().flat_map(|status| &status.clusters);
+        let known: Vec<_> = published
+            .filter(|cluster| cluster.internal.requested_replicas.is_some())
+            .map(|cluster| &cluster.name)
+            .collect();
+        let is_unknown = |action: &Action| !known.contains(&&action.member);
+        let mut creations = actions.iter().filter(|action| action.change.creates());
+        !known.is_empty() && creations.any(is_unknown)
     }
 
     /// Takes the late outcomes that have arrived. Returns them, and the members that have not answered yet.

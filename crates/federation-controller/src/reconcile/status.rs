@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     calls,
-    check::{self, InvalidFrs, StatusRefresh},
+    check::{self, Action, InvalidFrs, StatusRefresh},
     frs_store::Entry,
     reconcile_queue::ReconcileWork,
 };
@@ -76,29 +76,53 @@ impl Reconciler {
         self.metrics.spent("publish", started);
     }
 
-    /// Writes `status` to the host; `version` is the one after our last write.
+    /// Publishes the `status` of a decision before `actions` create what no status knows of, beside other local ReplicaSets: a
+    /// new leader would believe nothing that these show (F20). Returns whether the host has it; else the object is checked again.
+    pub(super) async fn announce(
+        &self,
+        key: &ObjectKey,
+        entry: &Entry,
+        status: &FederatedReplicaSetStatus,
+        actions: &[Action],
+    ) -> bool {
+        let unannounced = |cached: &mut Cached| {
+            let is_unannounced = cached.lacks_creation(actions);
+            is_unannounced.then(|| cached.resource_version.clone())
+        };
+        let Some(version) = self.cache.of_key(key, unannounced) else {
+            return true;
+        };
+        let status = Arc::new(status.as_stored());
+        self.may_write_host(key) && self.publish(key, entry, version, status).await
+    }
+
+    /// Writes `status` to the host; `version` is the one after our last write. Returns whether the host has it.
     async fn publish(
         &self,
         key: &ObjectKey,
         entry: &Entry,
         version: Option<String>,
         status: Arc<FederatedReplicaSetStatus>,
-    ) {
+    ) -> bool {
         let metadata = &entry.metadata;
         let version = later(version, metadata.resource_version.clone());
         let seen = (metadata.uid.as_deref(), version.as_deref());
         let path = frs_path(key);
         let call = calls::put_status(&self.host, &path, seen, &*status);
         match self.host_call(call).await {
-            Ok(answer) => self.cache.of_key(key, |cached| {
-                cached.published = Some(status);
-                cached.put_written(version_of(&answer));
-            }),
+            Ok(answer) => {
+                self.cache.of_key(key, |cached| {
+                    cached.published = Some(status);
+                    cached.put_written(version_of(&answer));
+                });
+                return true;
+            }
             // The object is gone.
             Err(error) if error.code() == Some(404) => {}
             Err(error) => {
                 self.retry_host_write(key, entry, &error, "failed to write the status");
             }
         }
+        false
     }
 }
