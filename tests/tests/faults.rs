@@ -328,6 +328,73 @@ async fn f5_a_deletion_waits_for_a_pending_creation() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f5_a_deletion_waits_for_a_member_that_may_have_carried_out_a_failed_creation() {
+    let federation = SimFederation::start(SimFederationSpec::default()).await;
+    // By then the controller knows all members.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let faults = federation.member("c").faults();
+    faults.set_resource_stalled("replicasets", true);
+    let creations = RequestMatcher::all()
+        .verb(Verb::Create)
+        .resource("replicasets");
+    faults.lose_responses(creations, 1);
+    federation.create(&frs("web", 9, &even(true))).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(federation.local_set("c", "web").is_some());
+    faults.set_unreachable(true);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    federation
+        .on_host("DELETE", path, &Value::Null)
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!federation.frs("web").await.is_null(), "the deletion waits");
+    faults.heal();
+    federation
+        .wait_until("the object is deleted", 60, async |federation| {
+            federation.frs("web").await.is_null()
+        })
+        .await;
+    let labels = federation.local_set("c", "web").unwrap()["metadata"]["labels"].to_string();
+    assert!(!labels.contains("fedrs.dev"), "{labels}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_what_is_created_beside_others_is_recorded_first() {
+    let mut spec = SimFederationSpec::default();
+    spec.members.truncate(2);
+    let federation = SimFederation::start(spec).await;
+    let clusters = |a: u32, b: u32| json!({ "a": { "weight": a }, "b": { "weight": b } });
+    let placement = json!({ "rebalance": true, "clusters": clusters(1, 0) });
+    federation.create(&frs("web", 4, &placement)).await;
+    federation
+        .wait_until("a runs all replicas", 30, async |federation| {
+            federation.available("web") == 4
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    let spread = json!({ "spec": { "placement": { "clusters": clusters(1, 1) } } });
+    federation.on_host("PATCH", path, &spread).await.unwrap();
+    let statuses = RequestMatcher::all()
+        .verb(Verb::Patch)
+        .resource("federatedreplicasets");
+    let refusal = sim_cluster::Status::internal("no space left");
+    federation.host().faults().refuse(statuses, 2, refusal);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(
+        federation.local_set("b", "web").is_none(),
+        "the host does not know of it yet"
+    );
+    federation
+        .wait_until("both run replicas", 60, async |federation| {
+            federation.sorted_layout("web") == [2, 2]
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn f39_a_decision_that_waited_too_long_is_made_again() {
     let mut spec = SimFederationSpec::default();
     spec.members.truncate(1);

@@ -60,3 +60,29 @@ async fn f5_a_deletion_waits_for_the_first_lists_of_members_without_a_record() {
         assert!(left.is_none(), "{member}: {left:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_controller_that_starts_after_the_deadline_lists_the_members_first() {
+    let mut federation = SimFederation::running(9).await;
+    federation
+        .patch("web", &json!({ "spec": { "deletionPolicy": "Delete" } }))
+        .await;
+    federation.kill_controller().await;
+    federation.delete("web").await;
+    minutes(20).await;
+    let lists = RequestMatcher::all()
+        .verb(Verb::List)
+        .resource("replicasets");
+    let busy = Status::new(503, "ServiceUnavailable", "the server is starting");
+    federation.member("b").faults().refuse(lists, 2, busy);
+    federation.start_controller().await;
+    federation
+        .wait_until("the set is gone", 60, async |federation| {
+            federation.frs("web").await.is_null()
+        })
+        .await;
+    for member in federation.member_names() {
+        let left = federation.local_set(&member, "web");
+        assert!(left.is_none(), "{member}: {left:?}");
+    }
+}

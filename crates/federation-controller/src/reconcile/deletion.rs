@@ -65,6 +65,10 @@ impl Reconciler {
         });
         let open: Vec<String> = join_all(deletions).await.into_iter().flatten().collect();
         if !open.is_empty() {
+            // A controller that starts after the deadline has seen none of them.
+            let is_open = |member: &&check::Member| open.contains(&member.name);
+            let joining = members.iter().filter(is_open);
+            let until = joining.fold(until, |until, member| until.max(self.lists_until(member)));
             if self.clock.now() < until {
                 self.wait_for(key, entry, &open, until);
                 return;
@@ -97,12 +101,16 @@ impl Reconciler {
         let had_set = cluster.is_some_and(|cluster| match member.namespace {
             // The controller no longer watches the namespace: only replicas matter there.
             NamespaceState::NotTaken => cluster.has_replicas(),
-            _ => cluster.internal.template.is_some(),
+            // A request whose response was lost may have been carried out.
+            _ => {
+                let internal = &cluster.internal;
+                let is_requested = internal.requested_replicas.is_some();
+                internal.template.is_some() || is_requested || internal.rejection.is_some()
+            }
         });
         let Some(set) = member.view.workload.as_ref().filter(|_| is_current(member)) else {
             // An earlier leader may have died after it had created one, and before it recorded that.
-            let lists_until = check::after(member.joined, self.config.joining_timeout);
-            let is_joining = self.clock.now() < lists_until;
+            let is_joining = self.clock.now() < self.lists_until(member);
             // A pending write may still create one.
             let may_have_set = member.view.workload.is_some() || had_set || member.write_pending;
             return open.filter(|_| (may_have_set || is_joining) && !is_current(member));
@@ -120,6 +128,11 @@ impl Reconciler {
                 open
             }
         }
+    }
+
+    /// Until when the first answers of a member are waited for.
+    fn lists_until(&self, member: &check::Member) -> Timestamp {
+        check::after(member.joined, self.config.joining_timeout)
     }
 
     fn wait_for(&self, key: &ObjectKey, entry: &Entry, members: &[String], until: Timestamp) {
