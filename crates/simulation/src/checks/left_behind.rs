@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use sim_cluster::{Api, Change, Object, kinds};
+use tokio::time::Duration;
 
 use super::{
     local_set::{belongs_to_others, is_labeled},
     observed::Observed,
 };
 use crate::sim_federation::NAMESPACE;
+
+/// The longest pause after lists that failed, and the next list.
+const LIST_PAUSE: Duration = Duration::from_secs(45);
 
 /// Checks a change of the host by which the controller may remove the finalizer of a deleted set.
 pub(crate) fn of_release(
@@ -27,9 +31,12 @@ pub(crate) fn of_release(
         let is_leaving = set["metadata"].get("deletionTimestamp").is_some();
         is_labeled(set) && !is_leaving && !belongs_to_others(set)
     };
-    let mut known = observed
-        .parts(name)
-        .filter(|(member, local)| observed.is_known_since(member, since) && !local.has_in_flight());
+    let mut known = observed.parts(name).filter(|(member, local)| {
+        observed.is_known_since(member, since)
+            // Until it is listed again nothing is known of it.
+            && !observed.has_lied_within(member, LIST_PAUSE)
+            && !local.has_in_flight()
+    });
     known.find_map(|(member, _)| {
         let set = members[member].get(&kinds::REPLICA_SETS, NAMESPACE, name);
         let set = set.ok().filter(is_left)?;

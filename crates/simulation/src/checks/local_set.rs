@@ -139,10 +139,14 @@ impl LocalSet {
         self.arrived().next().is_some()
     }
 
-    /// Whether changes that take effect now were all sent to another ReplicaSet, or to one with another spec.
-    pub(super) fn is_other_than_sent(&self) -> bool {
+    /// Whether changes to so many `replicas` that take effect now were all sent to another ReplicaSet, or to one with another
+    /// spec.
+    pub(super) fn is_other_than_sent(&self, replicas: u64) -> bool {
         // A cluster that is slow or hangs carries them out later, and others as well.
-        let is_now = |sent: &&InFlight| sent.request.arrives.elapsed() <= HANDLING;
+        let is_now = |sent: &&InFlight| {
+            let requested = sent.request.replicas;
+            sent.request.arrives.elapsed() <= HANDLING && requested.is_none_or(|to| to == replicas)
+        };
         let mut now = self.arrived().filter(is_now).peekable();
         let is_other =
             |sent: &InFlight| (&*sent.object.0, sent.object.1) != (&*self.uid, self.generation);

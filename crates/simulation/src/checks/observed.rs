@@ -359,14 +359,17 @@ impl Observed {
 
     /// Whether the controller may rely on wrong responses of the member.
     pub(crate) fn may_lie(&self, member: &str) -> bool {
-        let visibility = &self.members[member].visibility;
-        visibility.has_lied_within(self.max_age())
+        self.has_lied_within(member, self.max_age())
+    }
+
+    /// Whether responses of the member are wrong, or were within this time.
+    pub(super) fn has_lied_within(&self, member: &str, time: Duration) -> bool {
+        self.members[member].visibility.has_lied_within(time)
     }
 
     /// Whether the controller may rely on wrong responses about the nodes of the member.
     pub(crate) fn may_lie_about_nodes(&self, member: &str) -> bool {
-        let visibility = &self.members[member].visibility;
-        visibility.has_lied_within(NODE_STATUS + self.max_age())
+        self.has_lied_within(member, NODE_STATUS + self.max_age())
     }
 
     /// Records that the controller has listed the objects at `path` of a cluster.

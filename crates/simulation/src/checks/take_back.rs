@@ -34,6 +34,8 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
         || observed.may_lie(other)
         || observed.is_listed_since(other, unknown.called_unknown.max(Some(outage)))
         || returned(scale_down, since)
+        // What another controller had taken counts again.
+        || unknown.is_taken.since(since).any(|is_taken| *is_taken)
         || may_have_got_replicas(unknown, since)
     {
         return None;
@@ -69,7 +71,7 @@ fn returned(scale_down: &ScaleDown<'_>, since: Instant) -> bool {
     let observed = scale_down.observed;
     let mut members = observed.parts(scale_down.name).map(|(member, _)| member);
     members.any(|member| {
-        observed.is_observable(member)
+        !observed.is_hidden(member)
             && (observed.outage_since(member, since).is_some()
                 || observed.was_seen_wrongly_since(member, since))
     })

@@ -107,7 +107,7 @@ impl Runner {
                 let backup = self.federation.cluster(cluster).snapshot();
                 self.backups.insert(cluster.clone(), backup);
             }
-            Action::Restore { cluster } => self.restore(cluster),
+            Action::Restore { cluster } => self.restore(cluster).await,
             Action::Suspend { process, ms } => self.suspend(*process, *ms),
             Action::DelayChanges { member, times, ms } => {
                 let delay = Duration::from_millis(*ms);
@@ -397,7 +397,7 @@ impl Runner {
         }
     }
 
-    fn restore(&mut self, cluster: &str) {
+    async fn restore(&mut self, cluster: &str) {
         // Nobody can know from the Lease who leads if its host is restored again before a term can have ended.
         let was_restored = |timer: &Timer| matches!(timer, Timer::RestoreSeen(of) if of == cluster);
         let backup = self.backups.get(cluster);
@@ -418,6 +418,14 @@ impl Runner {
         };
         self.set_timer(seen_after, Timer::RestoreSeen(cluster.to_owned()));
         self.count(what);
+        if cluster == HOST {
+            // It may have the references that were removed since the backup.
+            for member in self.federation.joined.clone() {
+                if self.has(&member, Fault::NoKubeconfig) {
+                    self.switch(&member, Fault::NoKubeconfig, false).await;
+                }
+            }
+        }
     }
 
     fn suspend(&mut self, process: u32, ms: u64) {
