@@ -44,8 +44,17 @@ pub(crate) struct Observed {
 /// A FederatedReplicaSet over time.
 struct ObservedSet {
     states: History<FrsState>,
-    /// The generation, annotations and deletion of the last change: the status changes more often.
-    seen: (i64, Value, bool),
+    /// The last of them: the status changes more often.
+    seen: Seen,
+}
+
+/// What tells the states of a FederatedReplicaSet apart. One that replaces another may have its generation.
+#[derive(Default, PartialEq)]
+struct Seen {
+    uid: Value,
+    generation: Value,
+    annotations: Value,
+    is_deleted: bool,
 }
 
 impl Observed {
@@ -53,7 +62,7 @@ impl Observed {
     pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
         let set = || ObservedSet {
             states: History::starting(FrsState::Absent),
-            seen: (0, Value::Null, false),
+            seen: Seen::default(),
         };
         Self {
             config: config.clone(),
@@ -430,17 +439,18 @@ impl ObservedSet {
     /// Records the current state of the object.
     fn put(&mut self, object: Option<&Object>) {
         let Some(object) = object else {
-            self.seen = (0, Value::Null, false);
+            self.seen = Seen::default();
             self.states.put(FrsState::Absent);
             return;
         };
         let metadata = &object["metadata"];
         let is_deleted = metadata.get("deletionTimestamp").is_some();
-        let seen = (
-            metadata["generation"].as_i64().unwrap_or(0),
-            metadata["annotations"].clone(),
+        let seen = Seen {
+            uid: metadata["uid"].clone(),
+            generation: metadata["generation"].clone(),
+            annotations: metadata["annotations"].clone(),
             is_deleted,
-        );
+        };
         if seen == self.seen {
             return;
         }
