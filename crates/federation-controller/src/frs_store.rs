@@ -54,6 +54,24 @@ struct Sets {
     selectors: SelectorIndex,
 }
 
+/// Where an object comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A list.
+    List {
+        /// Whether the object is older than a write of ours that was answered before the list: the host was restored.
+        lacks_write: bool,
+    },
+    /// A watch.
+    Watch,
+}
+
+impl Source {
+    fn lacks_write(self) -> bool {
+        self == Self::List { lacks_write: true }
+    }
+}
+
 /// What the application of an object changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Applied {
@@ -95,28 +113,12 @@ impl FrsStore {
         (sets.entries.len(), invalid.count())
     }
 
-    /// Stores `object`, which `lacks_write` if the host has lost a later version. It is validated before the lock is taken,
-    /// because that may take long.
-    pub(crate) fn apply(&self, object: FrsObject, lacks_write: bool, federation: &str) -> Applied {
+    /// Stores `object`. It is validated before the lock is taken, because that may take long.
+    pub(crate) fn apply(&self, object: FrsObject, source: Source, federation: &str) -> Applied {
         let key = key_of(&object.metadata);
-        let before = self.get(&key);
-        let restored = lacks_write
-            || (before.as_ref())
-                .is_some_and(|before| is_restored(&before.metadata, &object.metadata));
-        let changed = restored
-            || (before.as_ref()).is_none_or(|before| differs(&before.metadata, &object.metadata));
-        let entry = match &before {
-            // Only the status has changed, or what every write changes: what was derived still holds.
-            Some(before) if !changed => Entry {
-                metadata: object.metadata,
-                status: object.status,
-                ..Entry::clone(before)
-            },
-            Some(before) => Entry {
-                times_restored: before.times_restored + u32::from(restored),
-                ..Entry::derive(object, federation)
-            },
-            None => Entry::derive(object, federation),
+        let (entry, changed) = match self.get(&key) {
+            Some(before) => before.replaced_by(object, source, federation),
+            None => (Entry::derive(object, federation), true),
         };
         let mut sets = self.sets.write();
         let overlapping = match &entry.valid {
@@ -141,6 +143,39 @@ impl FrsStore {
 }
 
 impl Entry {
+    /// The entry of `object`, which follows this one, and whether a check may decide otherwise.
+    fn replaced_by(&self, object: FrsObject, source: Source, federation: &str) -> (Self, bool) {
+        let (metadata, status) = (object.metadata.clone(), object.status.clone());
+        let differs = differs(&self.metadata, &metadata);
+        let went_back = is_restored(&self.metadata, &metadata) || source.lacks_write();
+        // Often only the status has changed, or what every write changes: then what was derived still holds. But a host that was
+        // restored may have given the generation to another spec: a list shows it.
+        let may_differ = differs || went_back || source != Source::Watch;
+        let derived = may_differ.then(|| Self::derive(object, federation));
+        let derived = derived.filter(|new| differs || went_back || !new.has_spec_of(self));
+        let Some(derived) = derived else {
+            let kept = Self {
+                metadata,
+                status,
+                ..self.clone()
+            };
+            return (kept, false);
+        };
+        let restored = went_back || !differs;
+        let derived = Self {
+            times_restored: self.times_restored + u32::from(restored),
+            ..derived
+        };
+        (derived, true)
+    }
+
+    /// Whether the specs of both are the same.
+    fn has_spec_of(&self, other: &Self) -> bool {
+        self.valid == other.valid
+            && self.federation == other.federation
+            && self.deletion_policy == other.deletion_policy
+    }
+
     pub(crate) fn derive(object: FrsObject, federation: &str) -> Self {
         let spec = object.read_spec();
         let FrsObject {
@@ -228,15 +263,20 @@ mod tests {
     #[test]
     fn an_earlier_version_of_an_object_is_a_restored_host() {
         let store = FrsStore::default();
-        for (version, lacks_write, times_restored, changed) in [
-            (10, false, 0, true),
-            (12, false, 0, false),
-            (9, false, 1, true),
-            (9, false, 1, false),
-            (10, false, 1, false),
-            (10, true, 2, true),
+        let list = Source::List { lacks_write: false };
+        let list_without_write = Source::List { lacks_write: true };
+        for (version, app, source, times_restored, changed) in [
+            (10, "web", list, 0, true),
+            (12, "web", Source::Watch, 0, false),
+            (9, "web", Source::Watch, 1, true),
+            (9, "web", list, 1, false),
+            (10, "web", list, 1, false),
+            (10, "web", list_without_write, 2, true),
+            // Another spec with the same generation.
+            (14, "other", list, 3, true),
+            (15, "other", list, 3, false),
         ] {
-            let applied = store.apply(object("web", version, &spec("web")), lacks_write, "");
+            let applied = store.apply(object("web", version, &spec(app)), source, "");
             let entry = store.get(&applied.key).unwrap();
             assert_eq!(
                 (entry.times_restored, applied.changed),
@@ -251,7 +291,7 @@ mod tests {
         let store = FrsStore::default();
         let names = |name: &str| store.overlapping(&ObjectKey::new("default", name));
         let overlapping = |name: &str| {
-            let applied = store.apply(object(name, 1, &spec("x")), false, "");
+            let applied = store.apply(object(name, 1, &spec("x")), Source::Watch, "");
             Vec::from_iter(applied.overlapping)
         };
         assert_eq!(overlapping("a"), []);

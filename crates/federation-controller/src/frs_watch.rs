@@ -11,7 +11,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     clock::Clock,
     frs_object::FrsObject,
-    frs_store::{FrsStore, key_of},
+    frs_store::{FrsStore, Source, key_of},
     metrics::Metrics,
     readiness::{ListProgress, ListState},
     reconcile::ReconcileCache,
@@ -114,8 +114,11 @@ impl EventHandler<FrsObject> for FrsHandler {
             self.cache
                 .is_older_than_written(&key, &object.metadata, began)
         };
-        let lacks_write = self.list_began.is_some_and(lacks_write);
-        let applied = self.sets.apply(object, lacks_write, &self.federation);
+        let source = self.list_began.map(|began| Source::List {
+            lacks_write: lacks_write(began),
+        });
+        let source = source.unwrap_or(Source::Watch);
+        let applied = self.sets.apply(object, source, &self.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
             self.count();

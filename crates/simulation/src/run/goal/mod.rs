@@ -77,8 +77,11 @@ impl Quiet {
 /// broken any more.
 pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> Option<Goal> {
     let goal = Goal::new(runner, core);
-    runner.wait_until(Instant::now() + NODES_SHOWN_AFTER).await;
-    let within = REACHED_WITHIN + clocks_behind(plan);
+    let corrected = clock_steps(plan, 1);
+    runner
+        .wait_until(Instant::now() + NODES_SHOWN_AFTER + corrected)
+        .await;
+    let within = REACHED_WITHIN + clock_steps(plan, -1);
     let deadline = Instant::now() + within;
     loop {
         let mut pending = goal.pending(runner);
@@ -122,14 +125,14 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> 
     goal.is_whole.then_some(goal)
 }
 
-/// By how much clocks of members were put back: for as long, what is dated by them lies in the future, such as the time since
-/// which a pod is ready.
-fn clocks_behind(plan: &Plan) -> Duration {
-    let behind = plan.steps.iter().map(|step| match &step.action {
-        Action::StepClock { seconds, .. } => (-seconds).max(0).unsigned_abs(),
+/// By how much clocks were put forward (1), which is corrected when the faults end, or put back (-1). For so long after a clock
+/// was put back, what is dated by it lies in the future, such as the time since which a pod is ready.
+fn clock_steps(plan: &Plan, sign: i64) -> Duration {
+    let steps = plan.steps.iter().map(|step| match &step.action {
+        Action::StepClock { seconds, .. } => (seconds * sign).max(0).unsigned_abs(),
         _ => 0,
     });
-    Duration::from_secs(behind.sum())
+    Duration::from_secs(steps.sum())
 }
 
 /// Whether a MemberCluster is in this state.
