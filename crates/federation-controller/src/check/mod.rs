@@ -117,7 +117,10 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
         times.extend(member.evaluation.next_creation());
         // The member itself may not be stabilizing, if the set has a grace period of its own.
         let stabilizes_at = member.evaluation.member.stabilizes_at;
-        times.extend(stabilizes_at.filter(|_| member.is_stabilizing()));
+        let stabilizes_at = stabilizes_at.filter(|_| member.is_stabilizing());
+        // Outages are measured by a clock that is not corrected: if this one is ahead of it, the time is yet to come.
+        let again = after(decision.now, settings.recheck_interval);
+        times.extend(stabilizes_at.map(|time| if time > decision.now { time } else { again }));
         if member.evaluation.open_scale_up() > 0 {
             // Nothing shows when it can no longer be carried out: until then its replicas count as requested.
             times.push(after(decision.now, settings.recheck_interval));

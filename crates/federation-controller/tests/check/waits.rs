@@ -45,6 +45,10 @@ fn f33_a_settled_set_is_checked_when_a_cluster_is_stable() {
     let stable = until(&decided, "a", WaitReason::StabilizationWindow);
     assert_eq!(stable, Some(at(world.now + 60)));
     assert_eq!(decided.next_check, stable, "nothing else may happen then");
+    // The clock was corrected: it is ahead of the one that outages are measured by.
+    world.now += 70;
+    let again = at(world.now) + world.settings.recheck_interval;
+    assert_eq!(world.check().next_check, Some(again));
 }
 
 #[test]

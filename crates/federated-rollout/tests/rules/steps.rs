@@ -1,0 +1,178 @@
+//! The order of the members, pauses and failures (L6, L8).
+
+use std::time::Duration;
+
+use federated_rollout::{
+    Action, Approval, Budget, Member, MemberState, OnFailure, Rollout, State, Step, WaitReason,
+    step,
+};
+
+use crate::fixtures::{
+    actions, at, canary, lends, lent, member, new, old, rolling, rollout, state,
+};
+
+#[test]
+fn l6_steps_begin_in_their_order() {
+    let soak = Duration::from_secs(60);
+    let second = Step {
+        name: "second",
+        members: &["us"],
+        approval_before: true,
+        ..canary(Duration::ZERO)
+    };
+    let steps = [canary(soak), second];
+    let approvals = ["older", "new"].map(|revision| Approval {
+        step: "second",
+        revision,
+    });
+    let before = [member("eu", old(2)), member("us", old(2))];
+    let after = [member("eu", new(2, lends(2, 0))), member("us", old(2))];
+    let base = |members| Rollout {
+        steps: &steps,
+        approvals: &approvals[..1],
+        ..rollout(members, 4, 0)
+    };
+    let first = step(&base(&before), &State::default(), at(0));
+    assert_eq!(lent(&first), [("eu", 2, 0)]);
+    assert_eq!(first.waits[1], Some(WaitReason::Step { step: 0 }));
+    let soaking = step(&base(&after), &first.state, at(10));
+    let until = at(70);
+    assert_eq!(
+        soaking.waits,
+        [None, Some(WaitReason::Soak { step: 0, until })]
+    );
+    assert_eq!(soaking.next, Some(until));
+    let waiting = step(&base(&after), &soaking.state, until);
+    assert_eq!(waiting.waits[1], Some(WaitReason::Approval { step: 1 }));
+    assert_eq!(lent(&waiting), []);
+    let approved = Rollout {
+        approvals: &approvals,
+        ..base(&after)
+    };
+    assert_eq!(
+        lent(&step(&approved, &waiting.state, until)),
+        [("us", 2, 0)]
+    );
+}
+
+#[test]
+fn l6_lost_and_cordoned_members_are_skipped_and_catch_up() {
+    let steps = [canary(Duration::ZERO)];
+    let members = [member("eu", old(2)), member("us", old(2))];
+    for eu in [
+        Member {
+            state: MemberState::Lost,
+            ..members[0]
+        },
+        Member {
+            cordoned: true,
+            ..members[0]
+        },
+    ] {
+        let skipped = [eu, members[1]];
+        let base = |members| Rollout {
+            steps: &steps,
+            replicas: 4,
+            ..rollout(members, 4, 0)
+        };
+        let decision = step(&base(&skipped), &State::default(), at(0));
+        assert_eq!(lent(&decision).last().map(|loan| loan.0), Some("us"));
+        let decision = step(&base(&members), &decision.state, at(0));
+        assert_eq!(lent(&decision)[0].0, "eu");
+    }
+}
+
+#[test]
+fn l6_at_most_so_many_members_of_a_step_at_a_time() {
+    let steps = [Step {
+        members: &["eu", "us", "za"],
+        max_concurrent: Some(2),
+        ..canary(Duration::ZERO)
+    }];
+    let members = [
+        member("eu", old(2)),
+        member("us", old(2)),
+        member("za", old(2)),
+    ];
+    let rollout = Rollout {
+        steps: &steps,
+        ..rollout(&members, 6, 0)
+    };
+    let decision = step(&rollout, &State::default(), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 0), ("us", 2, 0)]);
+    assert_eq!(
+        decision.waits[2],
+        Some(WaitReason::Concurrency { limit: 2 })
+    );
+}
+
+#[test]
+fn l8_a_pause_gives_and_writes_nothing_and_recalls_go_on() {
+    let members = [member("eu", old(5)), member("us", old(5))];
+    let paused = Rollout {
+        paused: true,
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&paused, &state(&[("eu", lends(1, 0))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 1, 0)]);
+    assert_eq!(actions(&decision), []);
+    assert_eq!(
+        decision.waits,
+        [Some(WaitReason::Paused), Some(WaitReason::Paused)]
+    );
+    let decision = step(&paused, &state(&[("eu", lends(3, 0))]), at(0));
+    assert_eq!(actions(&decision), [("eu", Action::Fence)]);
+}
+
+#[test]
+fn without_progress_a_rollout_fails_until_the_target_changes() {
+    let members = [
+        member("eu", rolling(5, 2, lends(2, 0))),
+        member("us", old(5)),
+    ];
+    let undo = Rollout {
+        on_failure: OnFailure::Undo,
+        ..rollout(&members, 4, 0)
+    };
+    let recorded = state(&[("eu", lends(2, 0))]);
+    let decision = step(&undo, &recorded, at(599));
+    assert!(!decision.state.failed && decision.next == Some(at(600)));
+    let decision = step(&undo, &recorded, at(600));
+    assert!(decision.state.failed && decision.undo);
+    assert_eq!(lent(&decision), [("eu", 2, 0)]);
+    assert_eq!(decision.waits[1], Some(WaitReason::Failed));
+    let undone = Rollout {
+        target: "old",
+        ..undo
+    };
+    let decision = step(&undone, &decision.state, at(601));
+    assert!(!decision.state.failed && !decision.undo);
+    assert_eq!(decision.state.loans["eu"].revision, "old");
+}
+
+#[test]
+fn l6_recreate_takes_one_cluster_at_a_time() {
+    let members = [
+        member("eu", old(2)),
+        member("us", old(2)),
+        member("za", old(5)),
+    ];
+    let recreate = Rollout {
+        budget: Budget::Recreate,
+        ..rollout(&members, 0, 0)
+    };
+    let decision = step(&recreate, &state(&[]), at(0));
+    assert_eq!(lent(&decision), [("eu", 2, 0)]);
+    assert_eq!(
+        lent(&step(&recreate, &decision.state, at(0))),
+        [("eu", 2, 0)]
+    );
+}
+
+#[test]
+fn l6_members_without_replicas_need_no_loan() {
+    let members = [member("eu", old(0))];
+    let decision = step(&rollout(&members, 1, 0), &state(&[]), at(0));
+    assert_eq!(lent(&decision), []);
+    assert_eq!(actions(&decision), [("eu", Action::Roll(lends(0, 1)))]);
+}
