@@ -224,22 +224,19 @@ impl<'a> MemberEvaluation<'a> {
     /// Replicas beyond those believed while the member should have `target`, which an earlier leader may have requested shortly
     /// before it ended, and which the last status does not show. Not if it happens repeatedly: the member may not tell the truth.
     pub(super) fn unpublished(&self, target: Target, now: Timestamp) -> u64 {
-        let believed = self.limit(target);
-        let is_changed =
-            self.requested() > believed && self.writes.is_first_change(self.generation());
-        if !is_changed && !self.is_unrecorded(target) && !self.writes.restores_first_change(now) {
+        if !self.has_unknown_writer(target) && !self.writes.restores_first_change(now) {
             return 0;
         }
         let reported = self.requested().max(self.possibly_ready());
-        reported.saturating_sub(believed)
+        reported.saturating_sub(self.limit(target))
     }
 
-    /// Whether no write of the local ReplicaSet is known, although it requests more than the member is believed to have while it
-    /// should have `target`.
-    pub(super) fn is_unrecorded(&self, target: Target) -> bool {
-        self.previously_requested.is_none()
-            && self.writes.is_new()
-            && self.requested() > self.limit(target)
+    /// Whether the local ReplicaSet requests more than the member is believed to have while it should have `target`, by a write
+    /// that the last status does not know of, and this is new.
+    pub(super) fn has_unknown_writer(&self, target: Target) -> bool {
+        let is_unrecorded = self.previously_requested.is_none() && self.writes.is_new();
+        let is_unknown = is_unrecorded || self.writes.is_first_change(self.generation());
+        is_unknown && self.requested() > self.limit(target)
     }
 
     /// Replicas that the member may have: a pending write may or may not have been carried out, and one that shows nothing may

@@ -76,10 +76,10 @@ impl Step {
                     let open = member.open_scale_up();
                     step.requested = member.set().map(|_| believed.max(open));
                 }
-                if member.is_unrecorded(plan.members[index].target) {
-                    step.writes = step.writes.with_unknown_writer();
-                }
                 step.observe(snapshot, member, change.is_some(), now);
+                if member.has_unknown_writer(plan.members[index].target) {
+                    step.writes = step.writes.with_unknown_writer(now);
+                }
                 if let Some(since) = member.writes.rejected_since()
                     && plan.members[index].target.total() > member.requested()
                 {

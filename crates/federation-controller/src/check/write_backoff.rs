@@ -112,9 +112,11 @@ impl WriteBackoff {
         self.0.drift_count == 0 && self.0.written_generation.is_none()
     }
 
-    /// The history of a set that was written by somebody whose writes are not known: as after an external change.
-    pub(super) fn with_unknown_writer(mut self) -> Self {
+    /// The history of a set that was written by somebody whose writes are not known: as after an external change that was
+    /// restored at `now`, although nothing may have to be written.
+    pub(super) fn with_unknown_writer(mut self, now: Timestamp) -> Self {
         self.0.drift_count = 1;
+        self.0.repaired_time = Some(Time(now));
         self
     }
 

@@ -73,6 +73,27 @@ fn f20_what_an_earlier_leader_requested_and_did_not_publish_uses_the_surge() {
 }
 
 #[test]
+fn f20_replicas_that_a_restored_status_does_not_know_use_the_surge_while_they_stay() {
+    let mut world = World::settled(30);
+    // The status is of before all replicas went to a: what it should have beyond its share stays until others run.
+    for (member, replicas) in world.members.iter_mut().zip([30, 0, 0]) {
+        let generation = member.view.workload.as_ref().unwrap().generation;
+        hold(member, replicas, replicas);
+        let set = member.view.workload.as_mut().unwrap();
+        set.generation = generation + 1;
+        set.observed_generation = set.generation;
+    }
+    for _ in 0..20 {
+        world.step();
+        let placed = world.placed();
+        let requested: u32 = placed.iter().sum();
+        assert!(requested <= 37, "30 and a surge of 25 %: {placed:?}");
+        assert!(world.ready() >= 30, "{placed:?}");
+    }
+    assert_eq!(world.placed(), [10, 10, 10]);
+}
+
+#[test]
 fn f20_a_set_that_a_restored_status_does_not_know_uses_the_surge() {
     let mut world = World::settled(30);
     let weight = |weight| json!({ "weight": weight });

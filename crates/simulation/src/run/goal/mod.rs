@@ -23,7 +23,7 @@ use crate::{
     checks::{Invariant, is_labeled},
     join::MEMBERS_PATH,
     observe::LocalSetState,
-    plan::{Action, Fault, Plan},
+    plan::{Action, Fault, Plan, Step},
     sim_federation::HOST,
     trace::Topic,
 };
@@ -37,6 +37,8 @@ const NODES_SHOWN_AFTER: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(5);
 /// After this time the controller has nothing left to write: drift counts expire after ten minutes.
 const CALM_AFTER: Duration = Duration::from_secs(700);
+/// After this time a member that was restored has been listed again, which corrects what its watches did not show.
+const LISTED_AFTER: Duration = Duration::from_secs(1850);
 /// After this time the status of a member records no more that it was lost, for the next leader.
 const LOSSES_FORGOTTEN_AFTER: Duration = Duration::from_secs(3700);
 /// One of this many plans waits for that: it takes as long as all else.
@@ -104,7 +106,13 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> 
     runner
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
-    stays(runner, &goal, CALM_AFTER, Quiet::Nothing).await;
+    let is_restoration = |step: &Step| matches!(step.action, Action::Restore { .. });
+    let calm_after = if plan.steps.iter().any(is_restoration) {
+        LISTED_AFTER
+    } else {
+        CALM_AFTER
+    };
+    stays(runner, &goal, calm_after, Quiet::Nothing).await;
     while any_member(runner, is_stabilizing) {
         stays(runner, &goal, LOOK, Quiet::Nothing).await;
     }
@@ -112,7 +120,7 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> 
     if any_member(runner, records_losses) {
         quiet = Quiet::Sets;
         if plan.seed.is_multiple_of(WAITS_FOR_FORGOTTEN_LOSSES) {
-            let rest = LOSSES_FORGOTTEN_AFTER.saturating_sub(CALM_AFTER);
+            let rest = LOSSES_FORGOTTEN_AFTER.saturating_sub(calm_after);
             stays(runner, &goal, rest, Quiet::Nothing).await;
             quiet = Quiet::Everything;
         }
