@@ -47,6 +47,8 @@ pub(super) struct Cached {
     finalizer_version: Option<ResourceVersion>,
     /// Attempts in a row to write the object that failed.
     pub(super) failed_attempts: Option<FailedAttempts>,
+    /// Until when no member is asked again to release or delete the local ReplicaSet, because one has rejected it.
+    pub(super) next_deletion: Option<Instant>,
     /// Members that the deletion waits for, as last reported.
     pub(super) waited_for: Vec<String>,
     /// Members that have not answered our last write, with the outcome once it arrives.

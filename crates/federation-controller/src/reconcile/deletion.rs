@@ -6,7 +6,7 @@ use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKe
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{Reconciler, frs_path, is_current};
 use crate::{
@@ -32,6 +32,12 @@ impl Reconciler {
         entry: &Arc<Entry>,
         policy: DeletionPolicy,
     ) {
+        let next = self.cache.of_key(key, |cached| cached.next_deletion);
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            self.queue.add_check(key.clone(), left);
+            return;
+        }
         if !self.deletions.insert(key.clone()) {
             return;
         }
@@ -125,6 +131,10 @@ impl Reconciler {
             Err(error) => {
                 let (frs, cluster) = (key, &member.name);
                 tracing::warn!(%frs, %cluster, %error, "failed to release or delete the local ReplicaSet");
+                // Each pod that ends in a member would cause an attempt.
+                let next = Instant::now() + RETRY_PERIOD;
+                self.cache
+                    .of_key(key, |cached| cached.next_deletion = Some(next));
                 open
             }
         }

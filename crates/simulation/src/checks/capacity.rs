@@ -16,7 +16,10 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
     };
     observed.parts(&change.name).find_map(|(member, part)| {
         let now = capacity(new, member)?;
-        if capacity(old, member) == Some(now) || observed.may_lie_about_nodes(member) {
+        if capacity(old, member) == Some(now)
+            || observed.may_lie_about_nodes(member)
+            || observed.was_restored(member)
+        {
             return None;
         }
         let since = observed.oldest_belief(member);

@@ -404,6 +404,11 @@ impl Observed {
         visibility.is_listed() && is_listed(time) || ended.is_some() && is_listed(ended)
     }
 
+    /// Whether the member was restored: for half an hour its watches may not show what was, if it has given as many versions since.
+    pub(super) fn was_restored(&self, member: &str) -> bool {
+        self.members[member].was_restored
+    }
+
     /// Whether the controller has listed anything since then of a member that was restored: before, its view may have been
     /// wrong, and writes that conflict with it make the controller list it again.
     pub(crate) fn was_seen_wrongly_since(&self, member: &str, time: Instant) -> bool {

@@ -366,6 +366,9 @@ impl Runner {
         } else {
             cluster.recover_node(node);
             self.others.remove(&format!("{member}: {node}"));
+            // It starts before the others, which have just got their power back.
+            self.recorder
+                .observe(|observed| observed.set_without_power(member, node, false));
         }
     }
 
@@ -419,11 +422,23 @@ impl Runner {
         self.set_timer(seen_after, Timer::RestoreSeen(cluster.to_owned()));
         self.count(what);
         if cluster == HOST {
-            // It may have the references that were removed since the backup.
-            for member in self.federation.joined.clone() {
-                if self.has(&member, Fault::NoKubeconfig) {
-                    self.switch(&member, Fault::NoKubeconfig, false).await;
-                }
+            self.observe_references().await;
+        }
+    }
+
+    /// The restored host has the references to kubeconfigs of the backup.
+    async fn observe_references(&mut self) {
+        let host = self.federation.cluster(HOST).api();
+        let kind = host.kind_of("fedrs.dev/v1alpha1", "MemberCluster");
+        let members = kind.map(|kind| host.list(&kind, None)).unwrap_or_default();
+        for member in members {
+            let name = member["metadata"]["name"].as_str().unwrap_or_default();
+            let is_missing = member["spec"].get("secretRef").is_none_or(Value::is_null);
+            if self.federation.joined.contains(name)
+                && is_missing != self.has(name, Fault::NoKubeconfig)
+            {
+                let name = name.to_owned();
+                self.switch(&name, Fault::NoKubeconfig, is_missing).await;
             }
         }
     }
