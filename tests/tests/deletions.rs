@@ -7,6 +7,7 @@ use fedrs_tests::{
     hostile::{Attack, Switch},
 };
 use serde_json::{Value, json};
+use sim_cluster::{RequestMatcher, Status, Verb};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
 
@@ -91,6 +92,34 @@ async fn f5_deletions_that_hang_leave_the_member_to_other_writes() {
             federation
                 .local_set("a", "web")
                 .is_some_and(|set| set["spec"]["replicas"] == 4)
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_release_that_a_member_rejects_is_not_repeated_with_each_change() {
+    let federation = SimFederation::running(9).await;
+    let releases = RequestMatcher::all()
+        .verb(Verb::Patch)
+        .resource("replicasets");
+    let refusal = Status::new(422, "Invalid", "a webhook says no");
+    federation
+        .member("c")
+        .faults()
+        .refuse(releases, 1000, refusal);
+    federation.delete("web").await;
+    for second in 0..30 {
+        let annotations =
+            json!({ "metadata": { "annotations": { "second": second.to_string() } } });
+        federation.patch("web", &annotations).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let refused = federation.member("c").faults().counts().refused;
+    assert!((5..=8).contains(&refused), "{refused} attempts within 30 s");
+    federation.member("c").faults().heal();
+    federation
+        .wait_until("the set is gone", 20, async |federation| {
+            federation.frs("web").await.is_null()
         })
         .await;
 }

@@ -339,13 +339,14 @@ impl WorkloadTable {
         self.deleted.insert(uid, Tombstone { cause, epoch });
     }
 
-    /// Whether a state from the list or the watch is older than the deletion of its object. A deletion before the list that shows
-    /// the object is forgotten: it was reported wrongly, or undone when the member was restored from a backup.
+    /// Whether a state from the list or the watch is older than the deletion of its object. A deletion before a list that shows
+    /// the object, or before the list that a watch follows, is forgotten: it was reported wrongly, or undone when the member was
+    /// restored from a backup.
     fn is_deleted(&mut self, state: &WorkloadState, version: ResourceVersion) -> bool {
         let Some(tombstone) = self.deleted.get(state.id()) else {
             return false;
         };
-        if self.listing && tombstone.epoch != self.epoch {
+        if tombstone.epoch != self.epoch {
             self.deleted.remove(state.id());
             return false;
         }

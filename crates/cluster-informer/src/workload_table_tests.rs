@@ -356,6 +356,18 @@ fn f39_an_object_that_a_list_shows_is_not_deleted_whatever_was_reported_before()
     }
 }
 
+#[test]
+fn f39_an_event_after_a_list_is_not_older_than_a_deletion_before_it() {
+    let mut table = table([state("a", 10)]);
+    table.observe_deletion(&key(), Uid::of("a"));
+    assert!(table.apply(state("a", 11)).is_none(), "a late event");
+    table.begin_list();
+    table.end_list(ResourceVersion::parse("20"));
+    // The member was restored, and gives the ReplicaSet its labels back.
+    assert!(table.apply(state("a", 21)).is_some());
+    assert!(table.get(&key()).is_some());
+}
+
 /// A ReplicaSet that a restored member shows no more, because it has not our labels yet, is adopted again.
 #[test]
 fn f39_what_was_deleted_before_the_member_was_restored_may_exist_again() {
