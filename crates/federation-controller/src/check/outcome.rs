@@ -154,7 +154,15 @@ fn record(
             }
             return;
         }
-        Outcome::Conflict(_) | Outcome::Replaced { .. } => writes.failed(None, now),
+        Outcome::Conflict(_) | Outcome::Replaced { .. } => {
+            let writes = writes.failed(None, now);
+            // Something changes the set all the time, or rejects our writes in this way.
+            if writes.conflicts_for_long() {
+                writes.rejected(now)
+            } else {
+                writes
+            }
+        }
         Outcome::Failed(error) => writes.failed(Some(error.clone()), now).rejected(now),
         Outcome::Unknown(error) => {
             let writes = writes.failed(Some(error.clone()), now).without_generation();

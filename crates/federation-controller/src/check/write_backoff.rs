@@ -24,6 +24,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 const FREE_RESTORATIONS: i32 = 1;
 /// Failed writes in a row that need no pause: one or two conflicts are normal.
 const FREE_FAILURES: i32 = 2;
+/// With so many conflicts in a row, for some minutes, the member counts as rejecting the writes.
+const LASTING_CONFLICTS: i32 = 8;
 /// How long replicas of an external change may take to end once it is restored.
 const REMOVAL: Duration = Duration::from_secs(60);
 /// A set counts as contended after so many external changes in a row.
@@ -93,6 +95,11 @@ impl WriteBackoff {
     /// Whether so many writes failed in a row that the next one waits.
     pub(super) fn fails_repeatedly(&self) -> bool {
         self.0.write_failures > FREE_FAILURES
+    }
+
+    /// Whether so many writes failed in a row that conflicts are no longer what two writers of one object get now and then.
+    pub(super) fn conflicts_for_long(&self) -> bool {
+        self.0.write_failures >= LASTING_CONFLICTS
     }
 
     /// The history after a write that the member rejected, or failed to carry out again and again.

@@ -77,7 +77,8 @@ impl MemberClusterStatusWriter {
             {
                 continue;
             }
-            if member.spec.drain && member.spec.namespaces.is_some() {
+            // Its namespaces may be watched anew before its new spec is seen here.
+            if member.spec.drain {
                 member.occupied = self.context.trigger.namespaces_in(&self.name);
             }
             let wanted = status(status_before, &member, self.context.clock.now());

@@ -13,7 +13,7 @@ use super::{
     observed_member::{ObservedMember, is_new_generation},
     visibility::{OutageKind, Visibility, max_age},
 };
-use crate::{crash::DelayedRequest, history::History};
+use crate::{crash::DelayedRequest, history::History, plan::Fault};
 
 /// Nobody notices that a node has stopped before it was silent for this time.
 const NODE_GRACE: Duration = Duration::from_secs(40);
@@ -432,6 +432,12 @@ impl Observed {
     /// Whether the controller cannot see the present state of the member. Once an outage has ended, it can at any moment.
     pub(super) fn is_hidden(&self, member: &str) -> bool {
         !self.is_observable(member) && self.members[member].visibility.ended().is_none()
+    }
+
+    /// Whether nothing but the nodes of the member is hidden: its replicas can be seen.
+    pub(super) fn hides_only_nodes(&self, member: &str) -> bool {
+        let nodes = Fault::NodesSilent.to_string();
+        self.members[member].visibility.is_only(&nodes)
     }
 
     /// Whether the controller can have seen a recent state of the member.

@@ -21,7 +21,8 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     } = *scale_down;
     let mut unseen = observed
         .parts(name)
-        .filter(|(other, _)| *other != member && observed.is_hidden(other));
+        .filter(|(other, _)| *other != member && observed.is_hidden(other))
+        .filter(|(other, _)| !observed.hides_only_nodes(other));
     let (other, unknown) = unseen.next()?;
     let outage = observed.outage_since(other, Instant::now() - SETTLED)?;
     let since = outage - SETTLED;

@@ -108,6 +108,11 @@ impl Visibility {
         self.reasons.contains_key(reason)
     }
 
+    /// Whether nothing else makes the cluster unobservable now.
+    pub(super) fn is_only(&self, reason: &str) -> bool {
+        self.reasons.len() == 1 && self.has(reason)
+    }
+
     /// Whether lists show the state during the outage, because only events are missing: the controller may know it.
     pub(super) fn is_listed(&self) -> bool {
         self.outage.is_some_and(|outage| outage.is_listed)
