@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, MAX_ENTRIES, ObjectKey, Placement,
-    PodTemplate, TemplateMetadata, ValidRescheduling, annotations, dns, field::Errors, labels,
-    placement::MAX_CLUSTERS, preferences, selector,
+    PodTemplate, Rescheduling, TemplateMetadata, ValidRescheduling, annotations, dns,
+    field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -59,63 +59,96 @@ pub struct ValidTemplate {
     pub spec: JsonText,
 }
 
+/// What the two kinds of sets have in common: the fields of a FederatedReplicaSet.
+pub(crate) struct SetFields<'a> {
+    pub(crate) name: String,
+    pub(crate) metadata: &'a ObjectMeta,
+    pub(crate) replicas: i32,
+    pub(crate) min_ready_seconds: i32,
+    pub(crate) selector: &'a LabelSelector,
+    pub(crate) template: &'a PodTemplate,
+    pub(crate) placement: Option<&'a Placement>,
+    pub(crate) rescheduling: Option<&'a Rescheduling>,
+    pub(crate) federation: &'a str,
+    pub(crate) deletion_policy: DeletionPolicy,
+    /// Whether every change in the members stops.
+    pub(crate) paused: bool,
+}
+
+impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
+    fn from(frs: &'a FederatedReplicaSet) -> Self {
+        let spec = &frs.spec;
+        Self {
+            name: frs.name_any(),
+            metadata: &frs.metadata,
+            replicas: spec.replicas,
+            min_ready_seconds: spec.min_ready_seconds,
+            selector: &spec.selector,
+            template: &spec.template,
+            placement: spec.placement.as_ref(),
+            rescheduling: spec.rescheduling.as_ref(),
+            federation: &spec.federation,
+            deletion_policy: spec.deletion_policy,
+            paused: spec.paused,
+        }
+    }
+}
+
 impl ValidFrs {
     /// Validates `frs`. Returns every error, not only the first.
     pub fn check(frs: &FederatedReplicaSet) -> Result<Self, Vec<FieldError>> {
-        let spec = &frs.spec;
         let mut errors = Errors::default();
+        let valid = Self::of(&frs.into(), &mut errors);
+        errors.or(valid)
+    }
+
+    /// Validates `set`, and adds every error to `errors`. What it returns is valid if there is none.
+    pub(crate) fn of(set: &SetFields<'_>, errors: &mut Errors) -> Self {
+        errors.require(dns::is_label(&set.name), "metadata.name", IS_NO_DNS_LABEL);
         errors.require(
-            dns::is_label(&frs.name_any()),
-            "metadata.name",
+            set.federation.is_empty() || dns::is_label(set.federation),
+            "spec.federation",
             IS_NO_DNS_LABEL,
         );
-        if !spec.federation.is_empty() {
-            errors.require(
-                dns::is_label(&spec.federation),
-                "spec.federation",
-                IS_NO_DNS_LABEL,
-            );
-        }
-        check_entries(frs, &mut errors);
-        let replicas = non_negative(spec.replicas, "spec.replicas", &mut errors);
-        let min_ready_seconds =
-            non_negative(spec.min_ready_seconds, "spec.minReadySeconds", &mut errors);
-        check_template(&spec.template, &mut errors);
-        match selector::check(&spec.selector, SELECTOR) {
+        check_entries(set, errors);
+        let replicas = non_negative(set.replicas, "spec.replicas", errors);
+        let min_ready_seconds = non_negative(set.min_ready_seconds, "spec.minReadySeconds", errors);
+        check_template(set.template, errors);
+        match selector::check(set.selector, SELECTOR) {
             Err(invalid) => errors.extend(invalid),
             Ok(()) => errors.require(
-                selector::matches(&spec.selector, &spec.template.metadata.labels),
+                selector::matches(set.selector, &set.template.metadata.labels),
                 SELECTOR,
                 "does not match spec.template.metadata.labels",
             ),
         }
-        let placement = placement_of(frs).unwrap_or_else(|invalid| {
+        let placement = placement_of(set).unwrap_or_else(|invalid| {
             errors.extend(invalid);
             Placement::default()
         });
-        let rescheduling = spec.rescheduling.as_ref();
         let rescheduling =
-            rescheduling.map(|rescheduling| rescheduling.check(RESCHEDULING, &mut errors));
-        errors.or(Self {
-            key: ObjectKey::new(frs.namespace().unwrap_or_default(), frs.name_any()),
-            uid: frs.uid().unwrap_or_default(),
-            generation: frs.metadata.generation.unwrap_or_default(),
-            labels: frs.labels().clone(),
+            (set.rescheduling).map(|rescheduling| rescheduling.check(RESCHEDULING, errors));
+        let metadata = set.metadata;
+        Self {
+            key: ObjectKey::new(metadata.namespace.clone().unwrap_or_default(), &*set.name),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            generation: metadata.generation.unwrap_or_default(),
+            labels: metadata.labels.clone().unwrap_or_default(),
             replicas,
             min_ready_seconds,
-            selector: selector::normalized(&spec.selector),
-            selector_text: selector::to_text(&spec.selector),
+            selector: selector::normalized(set.selector),
+            selector_text: selector::to_text(set.selector),
             template: ValidTemplate {
-                metadata: spec.template.metadata.clone(),
-                spec: JsonText::of(&spec.template.spec),
+                metadata: set.template.metadata.clone(),
+                spec: JsonText::of(&set.template.spec),
             },
             placement,
             rescheduling: rescheduling.unwrap_or_default(),
-            preferences_hash: preferences_hash(&frs.metadata),
-            federation: spec.federation.clone(),
-            deletion_policy: spec.deletion_policy,
-            paused: spec.paused,
-        })
+            preferences_hash: preferences_hash(metadata),
+            federation: set.federation.to_owned(),
+            deletion_policy: set.deletion_policy,
+            paused: set.paused,
+        }
     }
 }
 
@@ -136,13 +169,12 @@ pub fn preferences_hash(metadata: &ObjectMeta) -> Option<String> {
         .map(|text| format!("{:016x}", xxh3_64(text.as_bytes())))
 }
 
-/// The placement of the object (F2).
-fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>> {
+/// The placement of the set (F2).
+fn placement_of(set: &SetFields<'_>) -> Result<Placement, Vec<FieldError>> {
     let annotation = format!("metadata.annotations[{}]", annotations::PREFERENCES);
-    let placement = match (
-        &frs.spec.placement,
-        frs.annotations().get(annotations::PREFERENCES),
-    ) {
+    let annotations = set.metadata.annotations.as_ref();
+    let preferences = annotations.and_then(|all| all.get(annotations::PREFERENCES));
+    let placement = match (set.placement, preferences) {
         (None, None) => Ok(Placement::even()),
         (Some(placement), None) => {
             check_placement(placement, PLACEMENT).map(|()| placement.clone())
@@ -196,14 +228,17 @@ fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldEr
 }
 
 /// Checks how many entries maps and lists have.
-fn check_entries(frs: &FederatedReplicaSet, errors: &mut Errors) {
-    let (spec, template) = (&frs.spec, &frs.spec.template.metadata);
-    let expressions = spec.selector.match_expressions.iter().flatten();
+fn check_entries(set: &SetFields<'_>, errors: &mut Errors) {
+    let (metadata, template) = (set.metadata, &set.template.metadata);
+    let expressions = set.selector.match_expressions.iter().flatten();
     let values = expressions.map(|expression| 1 + expression.values.iter().flatten().count());
-    let labels = spec.selector.match_labels.iter().flatten().count();
+    let labels = set.selector.match_labels.iter().flatten().count();
     for (field, entries) in [
-        ("metadata.labels", frs.labels().len()),
-        ("metadata.finalizers", frs.finalizers().len()),
+        ("metadata.labels", metadata.labels.iter().flatten().count()),
+        (
+            "metadata.finalizers",
+            metadata.finalizers.iter().flatten().count(),
+        ),
         (SELECTOR, labels + values.sum::<usize>()),
         ("spec.template.metadata.labels", template.labels.len()),
         (
@@ -259,7 +294,7 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
 }
 
 /// A number that must not be negative; 0 and an error if it is.
-fn non_negative(number: i32, field: &str, errors: &mut Errors) -> u32 {
+pub(crate) fn non_negative(number: i32, field: &str, errors: &mut Errors) -> u32 {
     u32::try_from(number).unwrap_or_else(|_| {
         errors.add(field, format!("must not be negative, but is {number}"));
         0
