@@ -9,15 +9,24 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use serde_json::{Value, json};
 
-use crate::{FederatedReplicaSet, FieldError, MemberCluster, field::Errors, placement, schema};
+use crate::{
+    FederatedDeployment, FederatedReplicaSet, FieldError, MemberCluster, field::Errors, placement,
+    schema,
+};
 
-/// All CRDs of fedrs, ready to install.
+/// All CRDs of fedrs, ready to install. Without [`federated_deployment`].
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     [FederatedReplicaSet::crd(), MemberCluster::crd()]
         .into_iter()
         .map(finish)
         .collect()
+}
+
+/// The CRD of FederatedDeployments. Not to be installed yet: no controller acts on them.
+#[must_use]
+pub fn federated_deployment() -> CustomResourceDefinition {
+    finish(FederatedDeployment::crd())
 }
 
 /// All CRDs as one YAML stream for `kubectl apply -f -`.
@@ -119,7 +128,7 @@ fn for_users(text: &str) -> String {
 /// `text` without rule numbers such as (F2, F34).
 fn without_rules(text: &str) -> String {
     let is_rule = |word: &str| {
-        let number = word.strip_prefix('F').unwrap_or_default();
+        let number = word.strip_prefix(['F', 'L']).unwrap_or_default();
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     let mut parts = text.split('(');
@@ -170,6 +179,7 @@ mod tests {
     fn descriptions_lose_rule_numbers_only() {
         for (text, kept) in [
             ("Replicas (F18).", "Replicas."),
+            ("Stops rollouts (L8, F1).", "Stops rollouts."),
             (
                 "What runs where, and why\n(F6, F38). Also",
                 "What runs where, and why. Also",

@@ -5,6 +5,10 @@ const MAX_LENGTH: usize = 63;
 /// The longest prefix of a label key.
 const MAX_PREFIX_LENGTH: usize = 253;
 
+/// The error of a name that is no DNS label.
+pub(crate) const IS_NO_LABEL: &str =
+    "must be a DNS label: lower-case letters, digits and '-', at most 63 characters";
+
 /// Whether `name` is a DNS label (RFC 1123): lower-case letters, digits and `-`, at most 63 characters.
 #[must_use]
 pub fn is_label(name: &str) -> bool {

@@ -13,7 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::{cluster_status::ClusterStatus, placement::Placement, rescheduling::Rescheduling};
+use crate::{
+    cluster_status::ClusterStatus,
+    placement::Placement,
+    rescheduling::Rescheduling,
+    rules::{IS_NO_NAME, NAME_RULE, immutable},
+};
 
 /// The most entries of a map or a list whose size nothing else limits: each takes many times its bytes, in the controller
 /// and in its indexes.
@@ -96,8 +101,7 @@ pub const MAX_ENTRIES: usize = 256;
         description = "The selector of the pods.",
         priority = 1
     ),
-    validation = Rule::new("self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')")
-        .message("the name must be a DNS label: at most 63 characters, without dots"),
+    validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +115,7 @@ pub struct FederatedReplicaSetSpec {
     #[schemars(range(min = 0))]
     pub min_ready_seconds: i32,
     /// The label selector of the pods. Must match the labels of the template; immutable, as in apps/v1.
-    #[schemars(extend("x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "the selector is immutable"}]))]
+    #[schemars(extend("x-kubernetes-validations" = immutable("selector")))]
     pub selector: LabelSelector,
     /// The template of the pods, as in a ReplicaSet.
     pub template: PodTemplate,
@@ -128,7 +132,7 @@ pub struct FederatedReplicaSetSpec {
     #[schemars(
         length(max = 63),
         regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"),
-        extend("default" = "", "x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "the federation is immutable"}])
+        extend("default" = "", "x-kubernetes-validations" = immutable("federation"))
     )]
     pub federation: String,
     /// Whether deleting this object deletes its replicas in the members, too (F5). Defaults to `Orphan`. Set it before you

@@ -1,11 +1,12 @@
 //! The API objects of fedrs: types and validation, no IO.
 //!
 //! ```text
-//! YAML of a user -> FederatedReplicaSet (checked by the schema and CEL rules of the CRD)
-//!                -> ValidFrs            (checked here: a type that can't be invalid)
+//! YAML of a user -> FederatedReplicaSet, FederatedDeployment (checked by the schema and CEL rules of the CRD)
+//!                -> ValidFrs, ValidFederatedDeployment       (checked here: types that can't be invalid)
 //! ```
 //!
-//! Does not know clients, stores or decisions.
+//! Budget and speed of a valid FederatedDeployment are values of `federated-rollout`, which decides by them. Does not know
+//! clients, stores or decisions.
 
 pub mod annotations;
 mod closed_set;
@@ -15,8 +16,10 @@ mod cluster_type;
 mod compact;
 pub mod conditions;
 pub mod crd;
+mod deployment_strategy;
 mod dns;
 mod events;
+pub mod federated_deployment;
 pub mod federated_replica_set;
 mod field;
 pub mod finalizers;
@@ -25,13 +28,18 @@ pub mod labels;
 pub mod member_cluster;
 pub mod names;
 pub mod object_key;
+mod percentage;
 pub mod placement;
 mod plural;
 pub mod preferences;
 mod rescheduling;
+mod rollout;
+mod rules;
 mod schema;
 pub mod selector;
 pub mod valid;
+mod valid_deployment;
+mod valid_rollout;
 mod wait;
 
 pub use closest_name::closest_name;
@@ -44,8 +52,10 @@ pub use conditions::{
     ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason,
     NewCondition,
 };
+pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
 pub use events::{EventReason, MemberEventReason};
+pub use federated_deployment::{FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
     MAX_ENTRIES, PodTemplate, TemplateMetadata,
@@ -60,5 +70,11 @@ pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};
+pub use rollout::{
+    FailurePolicy, MAX_STEP_CLUSTERS, MAX_STEPS, Rollout, RolloutApproval, RolloutSpeed,
+    RolloutStep, StepApproval,
+};
 pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
+pub use valid_deployment::ValidFederatedDeployment;
+pub use valid_rollout::ValidRollout;
 pub use wait::{ClusterWait, WaitReason};

@@ -15,7 +15,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::closed_set::closed_set;
+use crate::{
+    closed_set::closed_set,
+    rules::{IS_NO_NAME, NAME_RULE},
+};
 
 closed_set! {
     /// Where the controller found the kubeconfig of a member.
@@ -75,8 +78,7 @@ closed_set! {
         description = "The reason of the Ready condition.",
         priority = 1
     ),
-    validation = Rule::new("self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')")
-        .message("the name must be a DNS label: at most 63 characters, without dots"),
+    validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::field::Errors;
+use crate::{field::Errors, percentage::percentage};
 
 /// The word for a time that never ends.
 const NEVER: &str = "Never";
@@ -109,11 +109,7 @@ impl TryFrom<IntOrString> for Surge {
     fn try_from(value: IntOrString) -> Result<Self, Self::Error> {
         let surge = match &value {
             IntOrString::Int(replicas) => u32::try_from(*replicas).ok().map(Self::Replicas),
-            IntOrString::String(text) => text
-                .strip_suffix('%')
-                .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
-                .and_then(|digits| digits.parse().ok())
-                .map(Self::Percent),
+            IntOrString::String(text) => percentage(text).map(Self::Percent),
         };
         surge
             .filter(|surge| !matches!(surge, Self::Replicas(0) | Self::Percent(0)))

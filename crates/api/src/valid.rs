@@ -104,11 +104,11 @@ impl ValidFrs {
 
     /// Validates `set`, and adds every error to `errors`. What it returns is valid if there is none.
     pub(crate) fn of(set: &SetFields<'_>, errors: &mut Errors) -> Self {
-        errors.require(dns::is_label(&set.name), "metadata.name", IS_NO_DNS_LABEL);
+        errors.require(dns::is_label(&set.name), "metadata.name", dns::IS_NO_LABEL);
         errors.require(
             set.federation.is_empty() || dns::is_label(set.federation),
             "spec.federation",
-            IS_NO_DNS_LABEL,
+            dns::IS_NO_LABEL,
         );
         check_entries(set, errors);
         let replicas = non_negative(set.replicas, "spec.replicas", errors);
@@ -152,8 +152,6 @@ impl ValidFrs {
     }
 }
 
-const IS_NO_DNS_LABEL: &str =
-    "must be a DNS label: lower-case letters, digits and '-', at most 63 characters";
 const SELECTOR: &str = "spec.selector";
 const PLACEMENT: &str = "spec.placement";
 const RESCHEDULING: &str = "spec.rescheduling";

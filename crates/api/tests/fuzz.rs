@@ -1,8 +1,11 @@
-//! Reads FederatedReplicaSets, MemberClusters and preferences from mutated bytes.
+//! Reads FederatedReplicaSets, FederatedDeployments, MemberClusters and preferences from mutated bytes.
 
 use std::{fmt::Debug, path::Path};
 
-use fedrs_api::{FederatedReplicaSet, FieldError, MemberCluster, ValidFrs, preferences};
+use fedrs_api::{
+    FederatedDeployment, FederatedReplicaSet, FieldError, MemberCluster, ValidFederatedDeployment,
+    ValidFrs, preferences,
+};
 use mutations::fuzz;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -48,6 +51,28 @@ fn f4_any_set_is_valid_or_its_errors_name_fields() {
                 // What is valid stays so.
                 let again = ValidFrs::check(&object).expect("it was valid");
                 assert_eq!(format!("{again:?}"), format!("{valid:?}"));
+            }
+            Err(errors) => check_errors(&errors, &["spec", "metadata"]),
+        }
+    });
+}
+
+#[test]
+fn l6_any_deployment_is_valid_or_its_errors_name_fields() {
+    fuzz(&corpus("deployments"), |bytes| {
+        let Some(object) = read::<FederatedDeployment>(bytes) else {
+            return;
+        };
+        match ValidFederatedDeployment::check(&object) {
+            Ok(valid) => {
+                let limits = valid.budget.resolve(valid.set.replicas.into(), 1);
+                assert!(limits.unavailable + limits.surge > 0, "{limits:?}");
+                let members = valid.rollout.step_members(&["m1", "m2"]);
+                for step in valid.rollout.steps(&members) {
+                    assert!(!step.members.contains(&"*"), "{step:?}");
+                }
+                let seconds = valid.progress_deadline.map(|deadline| deadline.as_secs());
+                assert!(seconds.is_none_or(|seconds| seconds > valid.set.min_ready_seconds.into()));
             }
             Err(errors) => check_errors(&errors, &["spec", "metadata"]),
         }
