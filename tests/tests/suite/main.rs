@@ -4,6 +4,7 @@
 
 mod contract;
 mod controller;
+mod deployments;
 mod document;
 mod external_changes;
 mod kstatus;
@@ -47,6 +48,10 @@ fn others() -> Vec<Scenario> {
         scenario!(contract::an_autoscaler_scales_the_set, Autoscaler),
         scenario!(controller::f20_a_controller_killed_during_a_move_continues),
         scenario!(controller::a_restart_writes_nothing),
+        scenario!(deployments::l6_a_deployment_has_the_defaults_of_kubernetes),
+        scenario!(deployments::l6_l14_l15_the_api_server_rejects_bad_input_with_its_field),
+        scenario!(deployments::l6_the_largest_steps_are_checked),
+        scenario!(deployments::l6_a_deployment_is_scaled_and_keeps_what_is_immutable),
         scenario!(external_changes::f28_rejected_replicas_run_elsewhere_and_return),
         scenario!(external_changes::f29_drift_is_repaired),
         scenario!(external_changes::f29_f30_an_existing_set_is_adopted_with_its_pods),
