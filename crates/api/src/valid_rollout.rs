@@ -1,6 +1,9 @@
 //! Validation of `spec.rollout`, and its form for `federated-rollout`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use federated_rollout::{Approval, OnFailure, Speed, Step};
 
@@ -161,13 +164,13 @@ impl ValidRollout {
     /// clusters that do not exist stay.
     #[must_use]
     pub fn step_members<'a>(&'a self, all: &[&'a str]) -> Vec<Vec<&'a str>> {
-        let named = || self.steps.iter().flat_map(|step| &step.clusters);
-        let is_named = |member: &&str| named().any(|cluster| cluster == member);
+        let named = self.steps.iter().flat_map(|step| &step.clusters);
+        let named: BTreeSet<_> = named.map(String::as_str).collect();
         let members = self.steps.iter().map(|step| {
             let clusters = step.clusters.iter().map(String::as_str);
             let mut members: Vec<_> = clusters.filter(|cluster| *cluster != OTHERS).collect();
             if members.len() < step.clusters.len() {
-                members.extend(all.iter().copied().filter(|member| !is_named(member)));
+                members.extend(all.iter().copied().filter(|member| !named.contains(member)));
             }
             members
         });
