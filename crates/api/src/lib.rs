@@ -66,7 +66,7 @@ pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
 };
-pub use object_key::ObjectKey;
+pub use object_key::{ObjectKey, SetKind};
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};

@@ -23,7 +23,7 @@ pub(crate) const MAX_WORKLOADS: usize = 10_000;
 /// Local ReplicaSets by key.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
-    /// Boxed: the slots of a map of this size are half empty.
+    /// Boxed: the slots of a map of this size are half empty. A key shares its texts with that in the state.
     workloads: BTreeMap<ObjectKey, Box<Entry>>,
     /// Our requests to scale them.
     pub(crate) scale_requests: ScaleRequests,
@@ -215,6 +215,7 @@ impl WorkloadTable {
             return None;
         }
         let change = entry.change_to(&state, &reported);
+        state.key = entry.state.key.clone();
         entry.carry_lowest_replicas(&mut state, &self.scale_requests);
         self.scale_requests.close(&state);
         self.text_bytes -= entry.state.text_bytes();
@@ -303,6 +304,7 @@ impl WorkloadTable {
             entry.apply_older(&state);
             return Believed(true);
         }
+        state.key = entry.state.key.clone();
         entry.carry_lowest_replicas(&mut state, &self.scale_requests);
         self.scale_requests.close(&state);
         self.text_bytes -= entry.state.text_bytes();

@@ -291,10 +291,7 @@ mod tests {
 
     #[test]
     fn f5_a_written_finalizer_is_not_written_again_before_the_watch_shows_it() {
-        let key = ObjectKey {
-            namespace: "default".into(),
-            name: "web".into(),
-        };
+        let key = ObjectKey::new("default", "web");
         let cache = ReconcileCache::default();
         let has_finalizer = |entry: &Entry| {
             cache.of_object(&key, entry, |cached| cached.has_finalizer(&entry.metadata))
