@@ -4,15 +4,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
+    fmt, mem,
     sync::Arc,
     time::Duration,
 };
 
-use fedrs_api::ObjectKey;
+use fedrs_api::{ObjectKey, SetKind};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::{
     change::KeyedChange,
@@ -38,6 +38,9 @@ pub enum WatchScope {
 /// What the workloads and pods of a member may take in memory: a third more than the most of usual ones do.
 const MAX_BYTES: usize = 32 << 20;
 
+/// What the state of a member itself is about: Deployments are watched where somebody asks for it.
+const REPLICA_SETS: SetKind = SetKind::FederatedReplicaSet;
+
 /// What is known of one member cluster.
 pub struct ClusterStore {
     /// Health, version and nodes; workloads and pods while all namespaces are watched together.
@@ -48,6 +51,8 @@ pub struct ClusterStore {
     pub(crate) returned: Notify,
     /// Makes the watch of the nodes list again.
     pub(crate) relist_nodes: Arc<Notify>,
+    /// Whether Deployments are watched.
+    deployments: watch::Sender<bool>,
 }
 
 /// The stores of the namespaces.
@@ -61,6 +66,7 @@ impl ClusterStore {
             parts: RwLock::default(),
             returned: Notify::new(),
             relist_nodes: Arc::default(),
+            deployments: watch::Sender::new(false),
         }
     }
 
@@ -120,6 +126,11 @@ impl ClusterStore {
         let parts = self.parts.read();
         let parts = parts.iter().flat_map(BTreeMap::values);
         [&self.whole].into_iter().chain(parts).cloned().collect()
+    }
+
+    /// Whether Deployments are watched, now and from when on.
+    pub(crate) fn watches_deployments(&self) -> watch::Receiver<bool> {
+        self.deployments.subscribe()
     }
 
     /// The number of objects that the watches of a kind have brought.
@@ -219,13 +230,22 @@ impl MemberView for ClusterStore {
 
     fn sync_state(&self) -> SyncState {
         let stores = self.watched();
-        let states = stores.iter().map(|store| store.sync_state());
+        let states = stores.iter().map(|store| store.sync_state(REPLICA_SETS));
         states.fold(SyncState::Synced, SyncState::and)
     }
 
-    fn sync_state_of(&self, namespace: &str) -> SyncState {
-        let store = self.of(namespace);
-        store.map_or(SyncState::NotSynced, |store| store.sync_state())
+    fn sync_state_of(&self, key: &ObjectKey) -> SyncState {
+        let store = self.of(&key.namespace);
+        store.map_or(SyncState::NotSynced, |store| store.sync_state(key.kind))
+    }
+
+    fn failure_of(&self, key: &ObjectKey) -> Option<String> {
+        self.of(&key.namespace)?.failure(key.kind)
+    }
+
+    fn watch_deployments(&self) {
+        self.deployments
+            .send_if_modified(|watched| !mem::replace(watched, true));
     }
 
     fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
@@ -233,7 +253,7 @@ impl MemberView for ClusterStore {
         let parts = parts.iter().flatten();
         let is_unread = |store: &MemberStore| {
             matches!(
-                store.sync_state(),
+                store.sync_state(REPLICA_SETS),
                 SyncState::NotSynced | SyncState::Stale { .. }
             )
         };
@@ -241,7 +261,7 @@ impl MemberView for ClusterStore {
         unread
             .map(|(name, store)| UnreadNamespace {
                 name: name.clone(),
-                failure: store.failure(),
+                failure: store.failure(REPLICA_SETS),
             })
             .collect()
     }
@@ -264,16 +284,16 @@ impl MemberView for ClusterStore {
         self.returned.notify_one();
     }
 
-    fn relist(&self, namespace: &str) {
-        if let Some(store) = self.of(namespace) {
-            store.relist();
+    fn relist(&self, key: &ObjectKey) {
+        if let Some(store) = self.of(&key.namespace) {
+            store.relist_view_of(key.kind);
         }
     }
 
-    fn confirm_workloads(&self, namespace: &str) {
-        if let Some(store) = self.of(namespace) {
+    fn confirm_workloads(&self, key: &ObjectKey) {
+        if let Some(store) = self.of(&key.namespace) {
             // Nobody waits during a list, or while it is already being found out.
-            store.confirmation().notify_waiters();
+            store.confirmation_of(Watch::of(key.kind)).notify_waiters();
         }
     }
 

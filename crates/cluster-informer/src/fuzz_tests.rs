@@ -1,14 +1,16 @@
-//! What members show, against mutated bytes: pods, local sets, nodes and their Leases.
+//! What members show, against mutated bytes: pods, local sets and Deployments, nodes and their Leases.
 
 use std::{fmt::Debug, path::Path};
 
 use jiff::Timestamp;
 use mutations::fuzz;
+use reflector::ResourceVersion;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     cluster_info::NodeObject,
+    deployment::DeploymentObject,
     node_leases::LeaseObject,
     nodes::NodeTable,
     pod::{PodObject, PodState},
@@ -144,6 +146,53 @@ fn s2_any_local_set_is_refused_or_read_as_it_is() {
         table.observe_write(set.clone());
         table.observe_deletion(&key, set.id());
         assert_eq!(table.len(), 0);
+    });
+}
+
+#[test]
+fn s2_any_deployment_is_refused_or_read_as_it_is() {
+    fuzz_objects("deployments", |object: DeploymentObject, json| {
+        let state = WorkloadState::from(object);
+        let spec = &json["spec"];
+        let replicas = spec.get("replicas").map_or(Some(1), Value::as_u64);
+        assert_eq!(Some(u64::from(state.replicas)), replicas);
+        let deployment = state.deployment.as_deref().unwrap();
+        assert_eq!(deployment.paused, spec["paused"] == true);
+        let status = &json["status"];
+        for (field, count) in [
+            ("replicas", state.status_replicas),
+            ("updatedReplicas", deployment.updated_replicas),
+            ("readyReplicas", state.ready_replicas),
+            ("availableReplicas", state.available_replicas),
+        ] {
+            assert_eq!(u64::from(count), status[field].as_u64().unwrap_or_default());
+        }
+        let strategy = deployment.strategy;
+        assert!(strategy.max_unavailable > 0 || strategy.max_surge > 0 || state.replicas == 0);
+        let rolling = &spec["strategy"]["rollingUpdate"];
+        if strategy.is_fixed {
+            assert_eq!(u64::from(strategy.max_surge), rolling["maxSurge"]);
+        }
+        let mut table = WorkloadTable::default();
+        let key = state.key.clone();
+        table.apply(state.clone());
+        assert_eq!(table.get(&key), Some(&state));
+        table.observe_deletion(&key, state.id());
+        assert_eq!(table.len(), 0);
+    });
+}
+
+/// Sets and pods that name any owners leave nothing behind.
+#[test]
+fn s2_any_owner_of_a_set_is_forgotten_with_it() {
+    fuzz_objects("replicasets", |set: WorkloadState, _| {
+        let mut table = WorkloadTable::default();
+        table.apply(set.clone());
+        if let Some(owner) = &set.owned_by {
+            assert!(table.owned_by(owner.uid).eq([&set]));
+        }
+        table.delete(&set.key, set.id(), ResourceVersion::default());
+        assert!(table.owns_nothing());
     });
 }
 

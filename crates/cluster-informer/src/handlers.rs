@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fedrs_api::ObjectKey;
+use fedrs_api::{ObjectKey, SetKind};
 use jiff::Timestamp;
 use reflector::{Error, ErrorKind, EventHandler, InvalidObject, ResourceVersion, Uid};
 use tracing::{debug, info};
@@ -11,6 +11,7 @@ use crate::{
     change::{ChangeHandler, KeyedChange, WorkloadChange},
     cluster_info::NodeObject,
     cluster_store::ClusterStore,
+    deployment::DeploymentObject,
     health::Health,
     member_view::MemberView,
     metrics::WatchMetrics,
@@ -259,32 +260,42 @@ pub(crate) trait WatchedObject: Sized {
     /// Stores that the object exists, in this state. Returns what changed.
     fn apply(self, store: &MemberStore) -> Vec<KeyedChange>;
     /// Stores that the object was deleted, in this last state.
-    fn delete(self, store: &MemberStore) -> Option<KeyedChange>;
+    fn delete(self, store: &MemberStore) -> Vec<KeyedChange>;
     /// Stores the deletion of an object whose last state can't be read.
-    fn delete_invalid(store: &MemberStore, uid: Uid, object: &InvalidObject)
-    -> Option<KeyedChange>;
+    fn delete_invalid(store: &MemberStore, uid: Uid, object: &InvalidObject) -> Vec<KeyedChange>;
 }
 
-impl WatchedObject for ReplicaSetObject {
+/// A kind of local workload.
+trait LocalWorkload: Into<WorkloadState> {
+    /// The kind of the sets that have it in the members.
+    const KIND: SetKind;
+}
+
+impl LocalWorkload for ReplicaSetObject {
+    const KIND: SetKind = SetKind::FederatedReplicaSet;
+}
+
+impl LocalWorkload for DeploymentObject {
+    const KIND: SetKind = SetKind::FederatedDeployment;
+}
+
+impl<T: LocalWorkload> WatchedObject for T {
     fn apply(self, store: &MemberStore) -> Vec<KeyedChange> {
-        let workload = WorkloadState::from(self);
-        let key = workload.key.clone();
-        let change = store.apply_workload(workload);
-        change.map(|change| (key, change)).into_iter().collect()
+        store.apply_workload(self.into())
     }
 
-    fn delete(self, store: &MemberStore) -> Option<KeyedChange> {
-        let workload = WorkloadState::from(self);
+    fn delete(self, store: &MemberStore) -> Vec<KeyedChange> {
+        let workload: WorkloadState = self.into();
         let version = ResourceVersion::parse(&workload.resource_version);
         store.delete_workload(&workload.key, workload.id(), version)
     }
 
-    fn delete_invalid(
-        store: &MemberStore,
-        uid: Uid,
-        object: &InvalidObject,
-    ) -> Option<KeyedChange> {
-        let key = ObjectKey::new(object.namespace.as_deref()?, object.name.as_deref()?);
+    fn delete_invalid(store: &MemberStore, uid: Uid, object: &InvalidObject) -> Vec<KeyedChange> {
+        let (Some(namespace), Some(name)) = (object.namespace.as_deref(), object.name.as_deref())
+        else {
+            return Vec::new();
+        };
+        let key = ObjectKey::of_kind(T::KIND, namespace, name);
         store.delete_workload(&key, uid, ResourceVersion::default())
     }
 }
@@ -294,11 +305,12 @@ impl WatchedObject for PodObject {
         store.apply_pod(self)
     }
 
-    fn delete(self, store: &MemberStore) -> Option<KeyedChange> {
-        store.delete_pod(self.metadata.uid, &self.metadata.resource_version)
+    fn delete(self, store: &MemberStore) -> Vec<KeyedChange> {
+        let change = store.delete_pod(self.metadata.uid, &self.metadata.resource_version);
+        change.into_iter().collect()
     }
 
-    fn delete_invalid(store: &MemberStore, uid: Uid, _: &InvalidObject) -> Option<KeyedChange> {
-        store.delete_pod(uid, "")
+    fn delete_invalid(store: &MemberStore, uid: Uid, _: &InvalidObject) -> Vec<KeyedChange> {
+        store.delete_pod(uid, "").into_iter().collect()
     }
 }

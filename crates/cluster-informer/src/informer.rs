@@ -1,6 +1,9 @@
 //! The informer of one member cluster: one task that lists and watches its local workloads and pods, probes it, and reads
 //! its version and nodes.
 //!
+//! Deployments are watched from the first [`watch_deployments`](crate::MemberView::watch_deployments) of the store on. Until
+//! then there is no request for them.
+//!
 //! The five parts share the task, so that they never run at the same time: none reads what another one is changing, and a
 //! simulation is repeatable.
 
@@ -25,8 +28,9 @@ use crate::{
     change::ChangeHandler,
     cluster_store::{ClusterStore, WatchScope},
     cluster_version::{self, ClusterVersionSettings},
+    deployment::DeploymentObject,
     handlers::{NodeHandler, Notifier, WatchHandler},
-    metrics::{ClusterMetrics, InformerMetrics, PODS, REPLICA_SETS, WatchMetrics},
+    metrics::{ClusterMetrics, DEPLOYMENTS, InformerMetrics, PODS, REPLICA_SETS},
     node_leases::{self, NodeLeaseSettings},
     pod::PodObject,
     probe::{self, FailureStreak, ProbeSettings},
@@ -100,11 +104,10 @@ impl MemberInformer {
         let cluster = cluster.into();
         let store = Arc::new(ClusterStore::new(clock, settings.stale_after));
         let span = info_span!("informer", %cluster);
-        let metrics = Metrics {
-            workloads: metrics.of_watch(&cluster, REPLICA_SETS),
-            pods: metrics.of_watch(&cluster, PODS),
-            cluster: metrics.of_cluster(&cluster),
-        };
+        for resource in [REPLICA_SETS, PODS] {
+            metrics.of_watch(&cluster, resource);
+        }
+        let cluster_metrics = metrics.of_cluster(&cluster);
         let notifier = Notifier {
             cluster,
             store: Arc::clone(&store),
@@ -118,7 +121,8 @@ impl MemberInformer {
             scopes,
             selector: selector(federation),
             settings,
-            metrics,
+            metrics: metrics.clone(),
+            cluster_metrics,
             seed,
             cancel,
         };
@@ -140,10 +144,13 @@ fn selector(federation: &str) -> String {
     )
 }
 
-struct Metrics {
-    workloads: WatchMetrics,
-    pods: WatchMetrics,
-    cluster: ClusterMetrics,
+/// What the objects of a watch are called in paths, and in metrics.
+fn resource(watch: Watch) -> &'static str {
+    match watch {
+        Watch::ReplicaSets => REPLICA_SETS,
+        Watch::Deployments => DEPLOYMENTS,
+        Watch::Pods => PODS,
+    }
 }
 
 /// The task of a [`MemberInformer`].
@@ -152,7 +159,8 @@ struct Informer {
     scopes: watch::Receiver<WatchScope>,
     selector: String,
     settings: InformerSettings,
-    metrics: Metrics,
+    metrics: InformerMetrics,
+    cluster_metrics: ClusterMetrics,
     seed: u64,
     cancel: CancellationToken,
 }
@@ -187,7 +195,7 @@ impl Informer {
             seed(2),
             failures,
             |health, latency| {
-                let histogram = &self.metrics.cluster.probe_latency;
+                let histogram = &self.cluster_metrics.probe_latency;
                 histogram.observe(latency.as_secs_f64());
                 if self.notifier.set_health(&health) != HealthChange::Unchanged {
                     healthy.notify_one();
@@ -224,19 +232,16 @@ impl Informer {
             let scope = scopes.borrow_and_update().clone();
             let stores = self.notifier.store.set_scope(&scope).into_iter();
             let watches = stores.map(|(namespace, store)| {
-                let reflector = |watch, path: &str| {
-                    self.reflector(clients, watch, path, namespace.as_deref())
-                        .relist_on(Arc::clone(store.relist_of(watch)))
-                };
-                let workloads = reflector(Watch::Workloads, "/apis/apps/v1");
-                let workloads = workloads
-                    .confirm_on(Arc::clone(store.confirmation()))
-                    .run::<ReplicaSetObject, _>(
-                    self.handler(Watch::Workloads, Arc::clone(&store)),
-                );
-                let pods = reflector(Watch::Pods, "/api/v1");
-                let pods = pods.run::<PodObject, _>(self.handler(Watch::Pods, store));
-                future::join(workloads, pods)
+                let namespace = namespace.as_deref();
+                let replica_sets = self
+                    .reflector(clients, Watch::ReplicaSets, namespace, &store)
+                    .run::<ReplicaSetObject, _>(self.handler(Watch::ReplicaSets, &store));
+                let pods = self
+                    .reflector(clients, Watch::Pods, namespace, &store)
+                    .run::<PodObject, _>(self.handler(Watch::Pods, &store));
+                let deployments = self.reflector(clients, Watch::Deployments, namespace, &store);
+                let deployments = self.watch_deployments(deployments, store);
+                future::join3(replica_sets, pods, deployments)
             });
             // Without namespaces they end at once.
             let watches = future::join_all(watches).then(|_| future::pending::<()>());
@@ -249,18 +254,29 @@ impl Informer {
         }
     }
 
-    /// A reflector of the objects of a kind in `namespace`, or in all namespaces.
+    /// Watches the Deployments as soon as somebody asks for it. Until then it takes nothing but its parameters.
+    async fn watch_deployments(&self, reflector: Reflector, store: Arc<MemberStore>) {
+        let mut wanted = self.notifier.store.watches_deployments();
+        if wanted.wait_for(|wanted| *wanted).await.is_ok() {
+            let handler = self.handler(Watch::Deployments, &store);
+            Box::pin(reflector.run::<DeploymentObject, _>(handler)).await;
+        }
+    }
+
+    /// A reflector of the objects of a kind in `namespace`, or in all namespaces, which `store` keeps.
     fn reflector(
         &self,
         clients: &ClientReceiver,
         watch: Watch,
-        group: &str,
         namespace: Option<&str>,
+        store: &MemberStore,
     ) -> Reflector {
-        let (resource, part) = match watch {
-            Watch::Workloads => (REPLICA_SETS, 0),
-            Watch::Pods => (PODS, 1),
+        let (group, part) = match watch {
+            Watch::ReplicaSets => ("/apis/apps/v1", 0),
+            Watch::Pods => ("/api/v1", 1),
+            Watch::Deployments => ("/apis/apps/v1", 5),
         };
+        let resource = resource(watch);
         let (path, seed) = match namespace {
             None => (format!("{group}/{resource}"), part),
             Some(namespace) => (
@@ -268,25 +284,22 @@ impl Informer {
                 xxh3_64(namespace.as_bytes()).wrapping_add(part),
             ),
         };
-        Reflector::new(
-            clients.clone(),
-            Collection::with_labels(path, &*self.selector),
-        )
-        .settings(self.settings.reflector.clone())
-        .seed(self.seed.wrapping_add(seed))
+        let collection = Collection::with_labels(path, &*self.selector);
+        Reflector::new(clients.clone(), collection)
+            .settings(self.settings.reflector.clone())
+            .seed(self.seed.wrapping_add(seed))
+            .relist_on(Arc::clone(store.relist_of(watch)))
+            .confirm_on(Arc::clone(store.confirmation_of(watch)))
     }
 
     /// Stores what a watch shows in `store`.
-    fn handler(&self, watch: Watch, store: Arc<MemberStore>) -> WatchHandler {
-        let metrics = match watch {
-            Watch::Workloads => &self.metrics.workloads,
-            Watch::Pods => &self.metrics.pods,
-        };
+    fn handler(&self, watch: Watch, store: &Arc<MemberStore>) -> WatchHandler {
+        let cluster = &self.notifier.cluster;
         WatchHandler {
             watch,
-            store,
+            store: Arc::clone(store),
             notifier: self.notifier.clone(),
-            metrics: metrics.clone(),
+            metrics: self.metrics.of_watch(cluster, resource(watch)),
         }
     }
 
@@ -295,7 +308,7 @@ impl Informer {
             sleep(SYNC_CHECK_PERIOD).await;
             self.notifier.check_sync_state();
             let staleness = self.notifier.store.staleness();
-            self.metrics.cluster.staleness.set(staleness.as_secs_f64());
+            self.cluster_metrics.staleness.set(staleness.as_secs_f64());
         }
     }
 }

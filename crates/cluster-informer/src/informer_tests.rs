@@ -1,5 +1,7 @@
 //! A whole informer over a member in memory, on paused time: the store's state and the reported changes.
 
+#[path = "informer_tests/deployments.rs"]
+mod deployments;
 #[path = "informer_tests/member.rs"]
 mod member;
 #[path = "informer_tests/views.rs"]

@@ -1,18 +1,25 @@
-//! What is known of one member cluster: local ReplicaSets and pods as counts, health, version and nodes.
+//! What is known of one member cluster: local ReplicaSets, Deployments and pods as counts, health, version and nodes.
 //!
 //! ```text
 //! list + watch local ReplicaSets --.
 //! list + watch pods -------------+--> one task owns the state --> ClusterStore (read by key) --> check
 //! probe of /readyz --------------+                            \-> ChangeHandler: which workload to check, and why
-//! list + watch nodes, version ---'
+//! list + watch nodes, version ---+
+//! list + watch Deployments ------' once somebody asks for them
 //! ```
 //!
-//! Knows workloads by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
+//! A local workload is a ReplicaSet or a Deployment; both have the same state, and keys of different kinds. Each kind has a watch,
+//! a table and a sync state of its own, so that one that a member does not show leaves the other one as it is.
+//!
+//! Knows workloads by a key and the labels of a federation; nothing of the spec of federated sets, or of layouts.
 
 mod change;
 mod cluster_info;
 mod cluster_store;
 mod cluster_version;
+mod deployment;
+mod deployment_state;
+mod deployment_strategy;
 #[cfg(test)]
 mod fuzz_tests;
 mod handlers;
@@ -23,9 +30,11 @@ mod metadata;
 mod metrics;
 mod node_leases;
 mod nodes;
+mod owned_sets;
 mod owners;
 pub mod pod;
 pub mod pod_table;
+mod pod_template;
 pub mod probe;
 mod quantity;
 mod replica_set;
@@ -38,17 +47,22 @@ mod tombstones;
 mod unix_seconds;
 mod watch_state;
 mod workload;
+mod workload_conditions;
+mod workload_metadata;
 mod workload_table;
 
 pub use change::{ChangeHandler, WorkloadChange};
 pub use cluster_info::{ClusterInfo, NodeInfo, NodeTotals};
 pub use cluster_store::{ClusterStore, WatchScope};
 pub use cluster_version::ClusterVersionSettings;
+pub use deployment::DeploymentObject;
+pub use deployment_state::{DeploymentState, OwningDeployment, Progressing, RolloutStrategy};
 pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};
 pub use member_view::{MemberView, UnreadNamespace, WorkloadTotals};
 pub use metrics::InformerMetrics;
 pub use node_leases::NodeLeaseSettings;
+pub use owners::PodOwner;
 pub use probe::ProbeSettings;
 pub use server_clock::ServerClock;
 pub use spec_hash::spec_hash;

@@ -16,7 +16,7 @@ pub struct WorkloadTotals {
     pub workloads: u32,
     /// Existing or desired replicas.
     pub replicas: u64,
-    /// The first of these workloads, in order.
+    /// The first of these workloads: ReplicaSets, then Deployments, each in order.
     pub first: Vec<ObjectKey>,
 }
 
@@ -33,10 +33,19 @@ pub struct UnreadNamespace {
 pub trait MemberView: Send + Sync + 'static {
     /// What is known of the local workload `key`.
     fn workload(&self, key: &ObjectKey) -> WorkloadView;
-    /// Whether the view is up to date.
+    /// Whether the view of the ReplicaSets and pods is up to date.
     fn sync_state(&self) -> SyncState;
-    /// Whether the view of `namespace` is up to date.
-    fn sync_state_of(&self, namespace: &str) -> SyncState;
+    /// Whether the view of the workloads of the kind of `key` in its namespace is up to date, and of their pods. A member whose
+    /// Deployments can't be read is as up to date for ReplicaSets as any other, and where ReplicaSets can't be read, the
+    /// status of a Deployment counts its pods (F30). Deployments are not synced before somebody asks for them.
+    fn sync_state_of(&self, key: &ObjectKey) -> SyncState;
+    /// What fails while the view of the kind of `key` in its namespace is not up to date, such as a missing permission.
+    fn failure_of(&self, _key: &ObjectKey) -> Option<String> {
+        None
+    }
+    /// Watches Deployments from now on, in all namespaces that are watched. Until then they cost no request. May be called
+    /// again.
+    fn watch_deployments(&self) {}
     /// The namespaces whose views are not up to date, if each is watched by itself.
     fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
         Vec::new()
@@ -49,11 +58,12 @@ pub trait MemberView: Send + Sync + 'static {
     fn cluster_info(&self) -> ClusterInfo;
     /// An earlier leader saw the member last, as a lost one: each node has to report before its pods count.
     fn confirm_nodes(&self);
-    /// Lists the workloads and pods in `namespace` again: what is known of them may be wrong.
-    fn relist(&self, namespace: &str);
-    /// Finds out whether the watch of the workloads in `namespace` works: a decision waits for what only it shows.
-    fn confirm_workloads(&self, namespace: &str);
-    /// Sums over all local workloads, with the names of at most `max_names`.
+    /// Lists the workloads of the kind of `key` and the pods in its namespace again: what is known of them may be wrong.
+    fn relist(&self, key: &ObjectKey);
+    /// Finds out whether the watch of the workloads of the kind of `key` in its namespace works: a decision waits for what only
+    /// it shows.
+    fn confirm_workloads(&self, key: &ObjectKey);
+    /// Sums over all local workloads, with the names of at most `max_names`. ReplicaSets of a known Deployment count as that.
     fn totals(&self, max_names: usize) -> WorkloadTotals;
     /// Applies the response to our own write, ahead of the watch.
     fn observe_write(&self, state: WorkloadState);

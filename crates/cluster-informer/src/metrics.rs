@@ -24,7 +24,7 @@ pub(crate) struct ClusterLabels {
 pub(crate) struct WatchLabels {
     /// Its name.
     pub(crate) cluster: String,
-    /// `replicasets` or `pods`.
+    /// `replicasets`, `deployments` or `pods`.
     pub(crate) resource: &'static str,
 }
 
@@ -107,7 +107,7 @@ impl InformerMetrics {
 
     /// Removes the series of a member cluster that left the federation.
     pub fn remove(&self, cluster: &str) {
-        for resource in [REPLICA_SETS, PODS] {
+        for resource in [REPLICA_SETS, DEPLOYMENTS, PODS] {
             let label = WatchLabels {
                 cluster: cluster.to_owned(),
                 resource,
@@ -159,6 +159,7 @@ impl InformerMetrics {
 }
 
 pub(crate) const REPLICA_SETS: &str = "replicasets";
+pub(crate) const DEPLOYMENTS: &str = "deployments";
 pub(crate) const PODS: &str = "pods";
 
 /// The metrics of one watch.

@@ -45,6 +45,15 @@ impl Class {
     }
 }
 
+/// The controller of pods.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodOwner {
+    /// The workload that the label of its newest pod names. A ReplicaSet of a Deployment has another name.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Uid,
+}
+
 /// The owners that have pods.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
@@ -97,8 +106,8 @@ impl Owners {
         &mut self.slots[id.0 as usize]
     }
 
-    pub(crate) fn key(&self, id: OwnerId) -> ObjectKey {
-        self.slots[id.0 as usize].key.clone()
+    pub(crate) fn get(&self, id: OwnerId) -> PodOwner {
+        self.slots[id.0 as usize].as_pod_owner()
     }
 
     /// The owner with this uid, and the key from its newest pod.
@@ -150,9 +159,8 @@ impl Owners {
         }
     }
 
-    /// Subtracts a pod, which was added with its node in this state; removes the owner with its last pod. Returns the owner's
-    /// key.
-    pub(crate) fn subtract(&mut self, pod: &PodEntry, node: NodeState) -> ObjectKey {
+    /// Subtracts a pod, which was added with its node in this state; removes the owner with its last pod. Returns the owner.
+    pub(crate) fn subtract(&mut self, pod: &PodEntry, node: NodeState) -> PodOwner {
         let owner = &mut self.slots[pod.owner.0 as usize];
         self.text_bytes -= owner.text_bytes();
         owner.pods -= 1;
@@ -172,12 +180,12 @@ impl Owners {
             }
         }
         self.text_bytes += owner.text_bytes();
-        let (uid, key, pods) = (owner.uid, owner.key.clone(), owner.pods);
+        let (pods, owner) = (owner.pods, owner.as_pod_owner());
         if pods == 0 {
-            self.ids.remove(&uid);
+            self.ids.remove(&owner.uid);
             self.free.push(pod.owner);
         }
-        key
+        owner
     }
 
     /// Keeps the scheduler's message about one of the owner's pods.
@@ -204,6 +212,13 @@ impl Owner {
             by_template: BTreeMap::new(),
             unscheduled_since: BTreeMap::new(),
             unscheduled_message: None,
+        }
+    }
+
+    fn as_pod_owner(&self) -> PodOwner {
+        PodOwner {
+            key: self.key.clone(),
+            uid: self.uid,
         }
     }
 

@@ -1,14 +1,14 @@
 //! The pods of one member cluster. Each event subtracts the old entry from the counts of its workload and adds the new one.
 //!
 //! A pod belongs to the workload that is its *controller by uid*: pods of a copied workload, or of an earlier one with
-//! the same name, never count. The label only says which workload to check.
+//! the same name, never count. The label only says which workload to check. The controller of a Deployment's pods is a
+//! ReplicaSet; the module `owned_sets` says how its counts become those of the Deployment.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use parking_lot::RwLock;
 use planted_bugs::{PlantedBug, is_planted};
@@ -17,7 +17,7 @@ use reflector::{ResourceVersion, Uid};
 use crate::{
     change::WorkloadChange,
     nodes::{Changed, NodeState, NodeTable},
-    owners::Owners,
+    owners::{Owners, PodOwner},
     pod::{PackedPodState, PodEntry, PodObject, PodState},
     server_clock::ServerClock,
     workload::PodCounts,
@@ -86,8 +86,8 @@ impl PodTable {
         self.clock.begin_page(date);
     }
 
-    /// The list is complete: removes the pods that it did not contain. Returns the workloads that lost pods.
-    pub fn end_list(&mut self) -> BTreeSet<ObjectKey> {
+    /// The list is complete: removes the pods that it did not contain. Returns the owners that lost pods.
+    pub fn end_list(&mut self) -> BTreeSet<PodOwner> {
         let Self {
             pods,
             owners,
@@ -118,32 +118,28 @@ impl PodTable {
         self.owners = Owners::default();
     }
 
-    /// Counts the pods on nodes that have changed anew. Returns what changed for which workload.
-    pub(crate) fn recount(&mut self, changed: &Changed) -> Vec<(ObjectKey, WorkloadChange)> {
+    /// Counts the pods on nodes that have changed anew. Returns what changed for which owner.
+    pub(crate) fn recount(&mut self, changed: &Changed) -> Vec<(PodOwner, WorkloadChange)> {
         if changed.is_empty() {
             return Vec::new();
         }
         let nodes = self.nodes.read();
-        let mut workloads = BTreeMap::new();
+        let mut owners = BTreeMap::new();
         for pod in self.pods.values() {
             if let Some(before) = pod.node().and_then(|node| changed.get(&node)) {
                 let now = nodes.state(pod.node());
                 self.owners.add(pod, now);
-                let key = self.owners.subtract(pod, *before);
-                workloads.insert(key, change_of_node(now));
+                let owner = self.owners.subtract(pod, *before);
+                owners.insert(owner, change_of_node(now));
             }
         }
-        workloads.into_iter().collect()
+        owners.into_iter().collect()
     }
 
-    /// Applies the state of a pod at `now`. Returns what changed for which workload.
+    /// Applies the state of a pod at `now`. Returns what changed for which owner.
     ///
     /// Ignores an event older than the entry. A list overrides the entry: its request came after all that is known.
-    pub fn apply(
-        &mut self,
-        mut pod: PodObject,
-        now: Timestamp,
-    ) -> Vec<(ObjectKey, WorkloadChange)> {
+    pub fn apply(&mut self, mut pod: PodObject, now: Timestamp) -> Vec<(PodOwner, WorkloadChange)> {
         let uid = pod.metadata.uid;
         let version = ResourceVersion::parse(&pod.metadata.resource_version);
         let old = self.pods.get(&uid).copied();
@@ -183,7 +179,7 @@ impl PodTable {
             old.owner == owner && old.state == entry.state && old.template == entry.template
         };
         if !old.is_some_and(is_same) {
-            changes.push((self.owners.key(owner), change_to(state)));
+            changes.push((self.owners.get(owner), change_to(state)));
         }
         if let Some(old) = self.pods.insert(uid, entry) {
             let former = self.owners.subtract(&old, nodes.state(old.node()));
@@ -200,7 +196,7 @@ impl PodTable {
         &mut self,
         uid: Uid,
         resource_version: &str,
-    ) -> Option<(ObjectKey, WorkloadChange)> {
+    ) -> Option<(PodOwner, WorkloadChange)> {
         let old = self.pods.get(&uid).copied();
         if self.is_outdated(old, ResourceVersion::parse(resource_version)) {
             return None;
@@ -220,12 +216,12 @@ impl PodTable {
         old.is_some_and(|old| old.epoch == self.epoch && version.is_older_than(old.version))
     }
 
-    fn remove(&mut self, uid: Uid) -> Option<(ObjectKey, WorkloadChange)> {
+    fn remove(&mut self, uid: Uid) -> Option<(PodOwner, WorkloadChange)> {
         let pod = self.pods.remove(&uid)?;
         let mut nodes = self.nodes.write();
-        let key = self.owners.subtract(&pod, nodes.state(pod.node()));
+        let owner = self.owners.subtract(&pod, nodes.state(pod.node()));
         detach(&mut nodes, &pod);
-        Some((key, WorkloadChange::Pods))
+        Some((owner, WorkloadChange::Pods))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use fedrs_api::ObjectKey;
+
 use crate::{unix_seconds::UnixSeconds, workload::WorkloadView};
 use proptest::prelude::*;
 use serde_json::json;
@@ -95,6 +97,14 @@ fn table(pods: &[Pod]) -> PodTable {
         table.apply(pod.object(1), pod.seen());
     }
     table
+}
+
+/// The controller of most pods.
+fn web() -> PodOwner {
+    PodOwner {
+        key: ObjectKey::new("default", "web"),
+        uid: Uid::of("set-1"),
+    }
 }
 
 fn ready(uid: u8) -> Pod {
@@ -197,7 +207,7 @@ fn updated_replicas_are_the_active_pods_of_the_template() {
     assert_eq!(updated(&table), 1, "pod 2 failed");
     table.delete(Uid::of("pod-3"), "3");
     assert_eq!(updated(&table), 0, "pod 3 lost our labels");
-    let key = ObjectKey::new("default", "web");
+    let key = web();
     assert_eq!(
         table.apply(of_7(ready(4)).object(4), now()),
         [(key, WorkloadChange::Pods)],
@@ -208,7 +218,7 @@ fn updated_replicas_are_the_active_pods_of_the_template() {
 
 #[test]
 fn f34_unscheduled_pods_are_another_change() {
-    let key = ObjectKey::new("default", "web");
+    let key = web();
     let mut table = table(&[]);
     let since = UnixSeconds(3).timestamp();
     assert_eq!(
@@ -273,10 +283,7 @@ fn a_relist_removes_what_it_does_not_contain_and_overrides() {
         1
     );
     table.keep(Uid::of("pod-2"));
-    assert_eq!(
-        table.end_list().into_iter().collect::<Vec<_>>(),
-        [ObjectKey::new("default", "web")]
-    );
+    assert_eq!(table.end_list().into_iter().collect::<Vec<_>>(), [web()]);
     assert_eq!(
         table.counts(Uid::of("set-1")),
         PodCounts {

@@ -1,61 +1,32 @@
 //! A local `ReplicaSet` (apps/v1), decoded into the fields that a check needs. Of its template it keeps a hash.
 
-use fedrs_api::ObjectKey;
-use jiff::Timestamp;
-use reflector::{
-    Versioned, limited_value,
-    partial::{Text, for_each_item, name, null_as_default},
-    printable,
-};
+use fedrs_api::{ObjectKey, SetKind};
+use reflector::{Versioned, limited_value, partial::null_as_default};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
-    metadata::{FedrsLabels, Finalizers, Owners},
-    spec_hash::spec_hash,
-    workload::{Deletion, ReplicaFailure, WorkloadState},
+    deployment_state::OwningDeployment,
+    pod_template::{MAX_VALUES, PodTemplate},
+    workload::WorkloadState,
+    workload_conditions::WorkloadConditions,
+    workload_metadata::WorkloadMetadata,
 };
-
-/// The values that a template of a member may have: a large one has some thousands.
-const MAX_VALUES: usize = 100_000;
 
 /// The fields of a `ReplicaSet` that a check needs.
 #[derive(Debug, Deserialize)]
 pub struct ReplicaSetObject {
-    pub(crate) metadata: ReplicaSetMetadata,
+    metadata: WorkloadMetadata,
     spec: ReplicaSetSpec,
     #[serde(default, deserialize_with = "null_as_default")]
     status: ReplicaSetStatus,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReplicaSetMetadata {
-    #[serde(deserialize_with = "name")]
-    name: Box<str>,
-    #[serde(deserialize_with = "name")]
-    namespace: Box<str>,
-    #[serde(deserialize_with = "name")]
-    pub(crate) uid: String,
-    #[serde(deserialize_with = "name")]
-    pub(crate) resource_version: String,
-    #[serde(default)]
-    generation: i64,
-    deletion_timestamp: Option<Timestamp>,
-    #[serde(default, deserialize_with = "null_as_default")]
-    finalizers: Finalizers,
-    #[serde(default, deserialize_with = "null_as_default")]
-    labels: FedrsLabels,
-    #[serde(default, deserialize_with = "null_as_default")]
-    owner_references: Owners,
-}
-
-/// The template of one object of a page is in memory at a time: it takes a multiple of its bytes.
-#[derive(Debug, Deserialize)]
 #[serde(from = "WholeSpec")]
 struct ReplicaSetSpec {
     replicas: u32,
-    hash: u64,
+    template: PodTemplate,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +51,7 @@ impl From<WholeSpec> for ReplicaSetSpec {
     fn from(spec: WholeSpec) -> Self {
         Self {
             replicas: spec.replicas,
-            hash: spec_hash(&spec.template, spec.min_ready_seconds, &spec.selector),
+            template: PodTemplate::new(&spec.template, spec.min_ready_seconds, &spec.selector),
         }
     }
 }
@@ -93,44 +64,13 @@ struct ReplicaSetStatus {
     ready_replicas: u32,
     available_replicas: u32,
     fully_labeled_replicas: u32,
-    #[serde(rename = "conditions", deserialize_with = "null_as_default")]
-    failure: FailureCondition,
-}
-
-/// The condition `ReplicaFailure`, while it is true (F32).
-#[derive(Debug, Default)]
-struct FailureCondition(Option<Box<ReplicaFailure>>);
-
-impl<'de> Deserialize<'de> for FailureCondition {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Condition<'a> {
-            #[serde(borrow)]
-            r#type: Text<'a>,
-            #[serde(borrow)]
-            status: Text<'a>,
-            last_transition_time: Option<Timestamp>,
-            #[serde(default, borrow)]
-            message: Option<Text<'a>>,
-        }
-        let mut failure = None;
-        for_each_item(deserializer, |condition: Condition<'_>| {
-            if condition.r#type.0 == "ReplicaFailure" && condition.status.0 == "True" {
-                let message = condition.message.map(|message| printable(&message.0));
-                failure.get_or_insert(Box::new(ReplicaFailure {
-                    since: condition.last_transition_time,
-                    message: message.unwrap_or_default(),
-                }));
-            }
-        })?;
-        Ok(Self(failure))
-    }
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: WorkloadConditions,
 }
 
 impl Versioned for ReplicaSetObject {
     fn resource_version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
+        Some(self.metadata.resource_version())
     }
 }
 
@@ -145,37 +85,31 @@ impl From<ReplicaSetObject> for WorkloadState {
     /// `lowest_replicas` is the object's own `spec.replicas`: only the table knows earlier ones.
     fn from(object: ReplicaSetObject) -> Self {
         let ReplicaSetObject {
-            metadata,
+            mut metadata,
             spec,
             status,
         } = object;
-        let labels = metadata.labels;
+        let owner = metadata.owner_references.deployment.take();
+        let owned_by = owner.map(|(uid, name)| {
+            let kind = SetKind::FederatedDeployment;
+            Box::new(OwningDeployment {
+                key: ObjectKey::of_kind(kind, &*metadata.namespace, name),
+                uid,
+                template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
+            })
+        });
         Self {
-            key: ObjectKey::new(metadata.namespace, metadata.name),
-            uid: metadata.uid,
-            resource_version: metadata.resource_version,
-            generation: metadata.generation,
             observed_generation: status.observed_generation,
             replicas: spec.replicas,
             status_replicas: status.replicas,
             ready_replicas: status.ready_replicas,
             available_replicas: status.available_replicas,
             fully_labeled_replicas: status.fully_labeled_replicas,
-            replica_failure: status.failure.0,
-            spec_hash: spec.hash,
+            replica_failure: status.conditions.failure,
+            spec_hash: spec.template.hash,
             lowest_replicas: spec.replicas,
-            open_scale_up: None,
-            federation: labels.federation.unwrap_or_default().into(),
-            member_cluster: labels.member_cluster.unwrap_or_default().into(),
-            deletion: (metadata.deletion_timestamp).map(|since| {
-                Box::new(Deletion {
-                    since,
-                    finalizers: metadata.finalizers.0,
-                })
-            }),
-            behind_since: None,
-            has_owners: metadata.owner_references.any,
-            has_controller: metadata.owner_references.controller.is_some(),
+            owned_by,
+            ..metadata.into_state(SetKind::FederatedReplicaSet)
         }
     }
 }
@@ -183,6 +117,8 @@ impl From<ReplicaSetObject> for WorkloadState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::{Deletion, ReplicaFailure};
+    use reflector::Uid;
     use serde_json::json;
 
     fn replica_set() -> Value {
@@ -234,6 +170,8 @@ mod tests {
             behind_since: None,
             has_owners: false,
             has_controller: false,
+            deployment: None,
+            owned_by: None,
         };
         assert_eq!(state, expected);
     }
@@ -308,5 +246,25 @@ mod tests {
         };
         assert_eq!(state.deletion, Some(Box::new(deletion)));
         assert!(state.has_controller);
+        assert_eq!(state.owned_by, None, "an object of some group");
+    }
+
+    #[test]
+    fn the_deployment_that_owns_it_is_read() {
+        let mut set = replica_set();
+        set["metadata"]["ownerReferences"] = json!([
+            {"uid": "d", "apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": true},
+        ]);
+        let read = |set: &Value| serde_json::from_value::<WorkloadState>(set.clone()).unwrap();
+        let mut expected = OwningDeployment {
+            key: ObjectKey::of_kind(SetKind::FederatedDeployment, "default", "shop"),
+            uid: Uid::of("d"),
+            template_is_labeled: false,
+        };
+        assert_eq!(read(&set).owned_by.as_deref(), Some(&expected));
+        assert!(read(&set).has_owners && read(&set).has_controller);
+        set["spec"]["template"]["metadata"]["labels"] = set["metadata"]["labels"].clone();
+        expected.template_is_labeled = true;
+        assert_eq!(read(&set).owned_by.as_deref(), Some(&expected));
     }
 }

@@ -56,7 +56,10 @@ impl ServerClock {
             let since = || self.began(failure.since, now);
             failure.since = Some(before.and_then(|before| before.since).unwrap_or_else(since));
         }
-        let progress = |set: &WorkloadState| (set.observed_generation, set.status_replicas);
+        let progress = |set: &WorkloadState| {
+            let updated = set.updated_replicas();
+            (set.observed_generation, set.status_replicas, updated)
+        };
         set.behind_since = set.is_behind().then(|| {
             let same = known.filter(|known| progress(known) == progress(set));
             same.and_then(|known| known.behind_since).unwrap_or(now)

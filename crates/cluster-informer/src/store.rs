@@ -3,35 +3,35 @@
 //!
 //! A holder keeps the lock for one event, one lookup, or the end of one list, and never across an await.
 
-use std::{fmt, mem, sync::Arc, time::Duration};
+#[cfg(test)]
+mod deployment_tests;
+mod state;
+mod view;
 
-use fedrs_api::ObjectKey;
+use std::{collections::BTreeMap, fmt, mem, sync::Arc, time::Duration};
+
+use fedrs_api::{ObjectKey, SetKind};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use reflector::{Error, ErrorKind, ResourceVersion, Uid};
 use tokio::sync::Notify;
 
+use self::state::State;
+pub(crate) use self::state::Watch;
 use crate::{
     change::{KeyedChange, WorkloadChange},
-    cluster_info::ClusterInfo,
     health::{Health, HealthyProbes},
-    member_view::WorkloadTotals,
     nodes::{Changed, NodeTable},
     pod::PodObject,
-    pod_table::{MAX_PODS, PodTable},
-    scale_requests::{ScaleRequest, ScaleRequests},
-    server_clock::ServerClock,
+    pod_table::PodTable,
+    scale_requests::ScaleRequests,
     sync_state::SyncState,
     watch_state::WatchState,
-    workload::{WorkloadState, WorkloadView},
-    workload_table::{Believed, MAX_WORKLOADS, WorkloadTable},
+    workload::WorkloadState,
 };
 
 /// Returns the current time. A member's state reads no other clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// How long a request may still be carried out after it was sent: twice the time after which an API server ends it.
-const MAX_REQUEST_DURATION: SignedDuration = SignedDuration::from_secs(120);
 
 /// What is known of one member cluster, or of one of its namespaces.
 pub(crate) struct MemberStore {
@@ -40,47 +40,18 @@ pub(crate) struct MemberStore {
     nodes: Arc<RwLock<NodeTable>>,
     clock: Clock,
     stale_after: SignedDuration,
-    /// Wakes the watch of the workloads, to find out whether it works.
-    confirmation: Arc<Notify>,
-    /// Makes the watch of the workloads list again.
-    relist_workloads: Arc<Notify>,
-    /// Makes the watch of the pods list again.
-    relist_pods: Arc<Notify>,
+    replica_sets: Signals,
+    deployments: Signals,
+    pods: Signals,
 }
 
-#[derive(Debug)]
-struct State {
-    workloads: WorkloadTable,
-    workload_watch: WatchState,
-    pods: PodTable,
-    pod_watch: WatchState,
-    /// The member's clock, while workloads are listed; the pods have their own.
-    clock: ServerClock,
-    health: Health,
-    healthy_probes: HealthyProbes,
-    /// Whether it has been unreachable, or rejected the credentials, since it was last healthy.
-    is_away: bool,
-    has_been_healthy: bool,
-    version: Option<String>,
-    /// The kind of the sync state that was last reported as a change.
-    reported_sync: mem::Discriminant<SyncState>,
-}
-
-/// One of the two watches of a member cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watch {
-    Workloads,
-    Pods,
-}
-
-impl Watch {
-    /// The most objects that a member may have.
-    pub(crate) fn limit(self) -> usize {
-        match self {
-            Self::Workloads => MAX_WORKLOADS,
-            Self::Pods => MAX_PODS,
-        }
-    }
+/// What a watch is told.
+#[derive(Default)]
+struct Signals {
+    /// Wakes the watch, to find out whether it works.
+    confirm: Arc<Notify>,
+    /// Makes the watch list again.
+    relist: Arc<Notify>,
 }
 
 /// The result of a probe, compared with the one before.
@@ -92,35 +63,6 @@ pub(crate) enum HealthChange {
     Changed,
     /// Another kind of health: the member was unreachable, and is healthy.
     Returned,
-}
-
-impl State {
-    fn watch(&mut self, watch: Watch) -> &mut WatchState {
-        match watch {
-            Watch::Workloads => &mut self.workload_watch,
-            Watch::Pods => &mut self.pod_watch,
-        }
-    }
-
-    fn sync_state(&self, now: Timestamp, stale_after: SignedDuration) -> SyncState {
-        let workloads = self.workload_watch.sync_state(now, stale_after);
-        workloads.and(self.pod_watch.sync_state(now, stale_after))
-    }
-
-    /// Forgets what a watch has brought.
-    fn forget(&mut self, watch: Watch) {
-        match watch {
-            Watch::Workloads => self.workloads.clear(),
-            Watch::Pods => self.pods.clear(),
-        }
-        *self.watch(watch) = WatchState::default();
-    }
-
-    /// Marks everything known as out of date until it is listed again (F39).
-    fn invalidate(&mut self) {
-        self.workload_watch.begin_list();
-        self.pod_watch.begin_list();
-    }
 }
 
 impl MemberStore {
@@ -140,65 +82,58 @@ impl MemberStore {
     }
 
     fn on(nodes: Arc<RwLock<NodeTable>>, clock: Clock, stale_after: SignedDuration) -> Self {
-        let state = State {
-            workloads: WorkloadTable::default(),
-            workload_watch: WatchState::default(),
-            pods: PodTable::on(Arc::clone(&nodes)),
-            pod_watch: WatchState::default(),
-            clock: ServerClock::default(),
-            health: Health::Unknown,
-            healthy_probes: HealthyProbes::default(),
-            is_away: false,
-            has_been_healthy: false,
-            version: None,
-            reported_sync: mem::discriminant(&SyncState::NotSynced),
-        };
         Self {
-            state: RwLock::new(state),
+            state: RwLock::new(State::on(PodTable::on(Arc::clone(&nodes)))),
             nodes,
             clock,
             stale_after,
-            confirmation: Arc::default(),
-            relist_workloads: Arc::default(),
-            relist_pods: Arc::default(),
+            replica_sets: Signals::default(),
+            deployments: Signals::default(),
+            pods: Signals::default(),
         }
     }
 
     /// Forgets the workloads and pods.
     pub(crate) fn forget_objects(&self) {
         let mut state = self.state.write();
-        state.forget(Watch::Workloads);
-        state.forget(Watch::Pods);
+        for watch in Watch::ALL {
+            state.forget(watch);
+        }
     }
 
     /// Moves the requests for objects in `namespace`, or for all, to another store of the member.
     pub(crate) fn move_requests(&self, other: &Self, namespace: Option<&str>) {
-        let mut moved = ScaleRequests::default();
-        let mut state = self.state.write();
-        (state.workloads.scale_requests).move_to(&mut moved, namespace);
-        drop(state);
-        let mut state = other.state.write();
-        moved.move_to(&mut state.workloads.scale_requests, None);
+        for kind in [SetKind::FederatedReplicaSet, SetKind::FederatedDeployment] {
+            let mut moved = ScaleRequests::default();
+            let mut state = self.state.write();
+            let requests = &mut state.of_mut(kind).table.scale_requests;
+            requests.move_to(&mut moved, namespace);
+            drop(state);
+            let mut state = other.state.write();
+            moved.move_to(&mut state.of_mut(kind).table.scale_requests, None);
+        }
     }
 
     /// The bytes that the workloads and pods take.
     pub(crate) fn bytes(&self) -> usize {
         let state = self.state.read();
-        state.workloads.bytes() + state.pods.bytes()
+        let workloads = state.replica_sets.table.bytes() + state.deployments.table.bytes();
+        workloads + state.pods.bytes()
     }
 
     /// The number of objects that a watch has brought.
     pub(crate) fn size(&self, watch: Watch) -> usize {
         let state = self.state.read();
         match watch {
-            Watch::Workloads => state.workloads.len(),
+            Watch::ReplicaSets => state.replica_sets.table.len(),
+            Watch::Deployments => state.deployments.table.len(),
             Watch::Pods => state.pods.len(),
         }
     }
 
-    /// The age of the view, while it is stale.
+    /// The age of the view of the ReplicaSets, while it is stale.
     pub(crate) fn staleness(&self) -> SignedDuration {
-        match self.sync_state() {
+        match self.sync_state(SetKind::FederatedReplicaSet) {
             SyncState::Stale { since } => (self.clock)().duration_since(since),
             SyncState::NotSynced | SyncState::Synced | SyncState::Unconfirmed => {
                 SignedDuration::ZERO
@@ -210,23 +145,29 @@ impl MemberStore {
         &self.clock
     }
 
-    /// Wakes the watch of the workloads, to find out whether it works.
-    pub(crate) fn confirmation(&self) -> &Arc<Notify> {
-        &self.confirmation
+    fn signals(&self, watch: Watch) -> &Signals {
+        match watch {
+            Watch::ReplicaSets => &self.replica_sets,
+            Watch::Deployments => &self.deployments,
+            Watch::Pods => &self.pods,
+        }
+    }
+
+    /// Wakes a watch, to find out whether it works.
+    pub(crate) fn confirmation_of(&self, watch: Watch) -> &Arc<Notify> {
+        &self.signals(watch).confirm
     }
 
     /// Makes a watch list again.
     pub(crate) fn relist_of(&self, watch: Watch) -> &Arc<Notify> {
-        match watch {
-            Watch::Workloads => &self.relist_workloads,
-            Watch::Pods => &self.relist_pods,
-        }
+        &self.signals(watch).relist
     }
 
     /// Lists everything again: what is known may be wrong.
     pub(crate) fn relist(&self) {
-        self.relist_workloads.notify_one();
-        self.relist_pods.notify_one();
+        for watch in Watch::ALL {
+            self.relist_of(watch).notify_one();
+        }
     }
 
     // Until the first list of a watch is complete its changes are not reported: every workload is checked when the
@@ -235,7 +176,8 @@ impl MemberStore {
     pub(crate) fn begin_list(&self, watch: Watch) {
         let mut state = self.state.write();
         match watch {
-            Watch::Workloads => state.workloads.begin_list(),
+            Watch::ReplicaSets => state.replica_sets.table.begin_list(),
+            Watch::Deployments => state.deployments.table.begin_list(),
             Watch::Pods => state.pods.begin_list(),
         }
         state.watch(watch).begin_list();
@@ -245,51 +187,63 @@ impl MemberStore {
     pub(crate) fn begin_page(&self, watch: Watch, date: Option<&str>) {
         let mut state = self.state.write();
         match watch {
-            Watch::Workloads => state.clock.begin_page(date),
+            Watch::ReplicaSets => state.replica_sets.clock.begin_page(date),
+            Watch::Deployments => state.deployments.clock.begin_page(date),
             Watch::Pods => state.pods.begin_page(date),
         }
     }
 
-    pub(crate) fn apply_workload(&self, mut workload: WorkloadState) -> Option<WorkloadChange> {
+    /// A ReplicaSet or a Deployment exists, in this state. Returns what changed.
+    pub(crate) fn apply_workload(&self, mut workload: WorkloadState) -> Vec<KeyedChange> {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let known = state.workloads.get(&workload.key);
-        state.clock.date(&mut workload, known, now);
-        let change = state.workloads.apply(workload);
-        change.filter(|_| state.workload_watch.has_listed())
+        let key = workload.key.clone();
+        let of_kind = state.of_mut(key.kind);
+        let known = of_kind.table.get(&key);
+        of_kind.clock.date(&mut workload, known, now);
+        let change = of_kind.table.apply(workload);
+        let reported = of_kind.watch.has_listed();
+        let owners = state.take_owner_changes();
+        let changes = change.map(|change| (key, change)).into_iter().chain(owners);
+        changes.filter(|_| reported).collect()
     }
 
+    /// A ReplicaSet or a Deployment was deleted, or no longer has our labels. Returns what changed.
     pub(crate) fn delete_workload(
         &self,
         key: &ObjectKey,
         uid: Uid,
         version: ResourceVersion,
-    ) -> Option<KeyedChange> {
+    ) -> Vec<KeyedChange> {
         let mut state = self.state.write();
-        let change = state.workloads.delete(key, uid, version)?;
-        Some((key.clone(), change))
+        let change = state.of_mut(key.kind).table.delete(key, uid, version);
+        let change = change.map(|change| (key.clone(), change));
+        change
+            .into_iter()
+            .chain(state.take_owner_changes())
+            .collect()
     }
 
     pub(crate) fn apply_pod(&self, pod: PodObject) -> Vec<KeyedChange> {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let changes = state.pods.apply(pod, now);
-        if state.pod_watch.has_listed() {
-            changes
-        } else {
-            Vec::new()
-        }
+        let changes = state.pods.apply(pod, now).into_iter();
+        let changes = changes.filter(|_| state.pod_watch.has_listed());
+        changes.map(|change| state.by_workload(change)).collect()
     }
 
     pub(crate) fn delete_pod(&self, uid: Uid, resource_version: &str) -> Option<KeyedChange> {
-        self.state.write().pods.delete(uid, resource_version)
+        let mut state = self.state.write();
+        let change = state.pods.delete(uid, resource_version)?;
+        Some(state.by_workload(change))
     }
 
     /// An object exists and can't be read: what is known of it stays.
     pub(crate) fn keep(&self, watch: Watch, uid: Uid) {
         let mut state = self.state.write();
         match watch {
-            Watch::Workloads => state.workloads.keep(uid),
+            Watch::ReplicaSets => state.replica_sets.table.keep(uid),
+            Watch::Deployments => state.deployments.table.keep(uid),
             Watch::Pods => state.pods.keep(uid),
         }
     }
@@ -298,19 +252,21 @@ impl MemberStore {
         let now = (self.clock)();
         let mut state = self.state.write();
         let lost = match watch {
-            Watch::Workloads => {
-                state.clock.end_list();
-                state.workloads.end_list(version)
-            }
+            Watch::ReplicaSets => state.replica_sets.end_list(version),
+            Watch::Deployments => state.deployments.end_list(version),
             Watch::Pods => {
                 let lost = state.pods.end_list().into_iter();
-                lost.map(|key| (key, WorkloadChange::Pods)).collect()
+                let lost = lost.map(|owner| state.by_workload((owner, WorkloadChange::Pods)));
+                let by_key: BTreeMap<_, _> = lost.collect();
+                by_key.into_iter().collect()
             }
         };
+        let owners = state.take_owner_changes();
         let watch = state.watch(watch);
         let reported = watch.has_listed();
         watch.end_list(now);
-        if reported { lost } else { Vec::new() }
+        let lost = lost.into_iter().chain(owners);
+        lost.filter(|_| reported).collect()
     }
 
     /// The server sent something. Returns whether the watch had been failing.
@@ -335,7 +291,8 @@ impl MemberStore {
     pub(crate) fn is_full(&self, watch: Watch) -> bool {
         let state = self.state.read();
         match watch {
-            Watch::Workloads => state.workloads.is_full(),
+            Watch::ReplicaSets => state.replica_sets.table.is_full(),
+            Watch::Deployments => state.deployments.table.is_full(),
             Watch::Pods => state.pods.is_full(),
         }
     }
@@ -359,24 +316,29 @@ impl MemberStore {
         }
         let watch = state.watch(watch);
         watch.record_failure(now, error.kind.to_string());
+        watch.set_refused(matches!(error.code(), Some(403 | 404)));
         if needs_relist {
             watch.begin_list();
         }
     }
 
-    /// The failure while the view is not up to date.
-    pub(crate) fn failure(&self) -> Option<String> {
+    /// The failure while the view of a kind of sets is not up to date.
+    pub(crate) fn failure(&self, kind: SetKind) -> Option<String> {
+        let now = (self.clock)();
         let state = self.state.read();
-        let watches = [&state.workload_watch, &state.pod_watch];
-        let failure = watches.into_iter().find_map(WatchState::failure);
-        failure.map(str::to_owned)
+        let mut watches = state.watches_of(kind, now, self.stale_after);
+        watches.find_map(WatchState::failure).map(str::to_owned)
     }
 
-    /// Whether the kind of the sync state has changed since the last call.
+    /// Whether the kind of the sync state, of either kind of sets, has changed since the last call.
     pub(crate) fn take_sync_change(&self) -> bool {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let sync = mem::discriminant(&state.sync_state(now, self.stale_after));
+        let sync = |kind| mem::discriminant(&state.sync_state(kind, now, self.stale_after));
+        let sync = [
+            sync(SetKind::FederatedReplicaSet),
+            sync(SetKind::FederatedDeployment),
+        ];
         mem::replace(&mut state.reported_sync, sync) != sync
     }
 
@@ -409,8 +371,11 @@ impl MemberStore {
         changed.retain(|id, before| nodes.state(Some(*id)) != *before);
         let is_news = runs_none(&nodes) != ran_none;
         drop(nodes);
-        let states = states.iter_mut();
-        let workloads = states.flat_map(|state| state.pods.recount(&changed));
+        let workloads = states.iter_mut().flat_map(|state| {
+            let owners = state.pods.recount(&changed).into_iter();
+            let by_key = owners.map(|change| state.by_workload(change));
+            by_key.collect::<BTreeMap<_, _>>()
+        });
         (workloads.collect(), is_news)
     }
 
@@ -444,112 +409,6 @@ impl MemberStore {
         } else {
             HealthChange::Changed
         }
-    }
-}
-
-/// What a [`MemberView`](crate::MemberView) shows of the store.
-impl MemberStore {
-    pub(crate) fn workload(&self, key: &ObjectKey) -> WorkloadView {
-        let now = (self.clock)();
-        let state = self.state.read();
-        let workload = state.workloads.at(key, now);
-        let pods = workload
-            .as_ref()
-            .map(|workload| state.pods.counts(workload.id()))
-            .unwrap_or_default();
-        WorkloadView {
-            workload,
-            pods,
-            nodes_report: self.nodes.read().is_confirming(),
-            current_at: state.workload_watch.current_at(),
-        }
-    }
-
-    pub(crate) fn sync_state(&self) -> SyncState {
-        let state = self.state.read();
-        state.sync_state((self.clock)(), self.stale_after)
-    }
-
-    pub(crate) fn exceeded_limit(&self) -> Option<String> {
-        let state = self.state.read();
-        let watches = [&state.workload_watch, &state.pod_watch];
-        let exceeded = watches.into_iter().find_map(WatchState::exceeded);
-        exceeded.map(str::to_owned)
-    }
-
-    pub(crate) fn health(&self) -> Health {
-        self.state.read().health.clone()
-    }
-
-    pub(crate) fn cluster_info(&self) -> ClusterInfo {
-        let state = self.state.read();
-        ClusterInfo {
-            version: state.version.clone(),
-            nodes: self.nodes.read().info(),
-        }
-    }
-
-    pub(crate) fn totals(&self, max_names: usize) -> WorkloadTotals {
-        let state = self.state.read();
-        let mut totals = WorkloadTotals::default();
-        for (key, workload) in state.workloads.iter() {
-            // Desired replicas will exist, and existing ones do until they are deleted.
-            let replicas = workload.replicas.max(workload.status_replicas);
-            if replicas > 0 {
-                totals.workloads += 1;
-                totals.replicas += u64::from(replicas);
-                if totals.first.len() < max_names {
-                    totals.first.push(key.clone());
-                }
-            }
-        }
-        totals
-    }
-
-    pub(crate) fn observe_write(&self, mut workload: WorkloadState) {
-        let now = (self.clock)();
-        let mut state = self.state.write();
-        let known = state.workloads.get(&workload.key);
-        // The states in the response were seen before, or have just begun.
-        ServerClock::default().date(&mut workload, known, now);
-        if state.workloads.observe_write(workload) == Believed(false) {
-            self.relist();
-        }
-    }
-
-    pub(crate) fn observe_scale(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
-        let now = (self.clock)();
-        let request = ScaleRequest {
-            uid: Uid::of(uid),
-            generation,
-            lowest: replicas,
-            highest: replicas,
-            until: now + MAX_REQUEST_DURATION,
-        };
-        let mut state = self.state.write();
-        state.workloads.scale_requests.send(key, request, now);
-    }
-
-    pub(crate) fn observe_rejected_scale(&self, key: &ObjectKey, uid: &str, generation: i64) {
-        let mut state = self.state.write();
-        let requests = &mut state.workloads.scale_requests;
-        requests.reject(key, Uid::of(uid), generation);
-    }
-
-    pub(crate) fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
-        let mut state = self.state.write();
-        state.workloads.observe_deletion(key, Uid::of(uid));
-    }
-
-    pub(crate) fn observe_absence(&self, key: &ObjectKey, uid: &str) {
-        let mut state = self.state.write();
-        state.workloads.observe_absence(key, Uid::of(uid));
-    }
-
-    pub(crate) fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
-        let version = ResourceVersion::parse(resource_version);
-        let mut state = self.state.write();
-        state.workloads.delete(key, Uid::of(uid), version);
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct WatchState {
     failing_since: Option<Timestamp>,
     /// What failed then.
     failure: String,
+    /// Whether the last response was that the collection may not be read, or does not exist.
+    refused: bool,
     /// Since when it is not known whether events are missing: the watch was silent, or all is listed to make sure.
     in_doubt_since: Option<Timestamp>,
     /// The limit that the last list, or the watch after it, exceeded.
@@ -50,6 +52,7 @@ impl WatchState {
         if !self.listing && self.in_doubt_since.is_none() {
             self.current_at = Some(now);
         }
+        self.refused = false;
         self.failing_since.take().is_some()
     }
 
@@ -69,6 +72,21 @@ impl WatchState {
             self.failing_since = Some(now);
             self.failure = error;
         }
+    }
+
+    /// The server has refused to show the collection, or has none, or something else has failed.
+    pub(crate) fn set_refused(&mut self, refused: bool) {
+        self.refused = refused;
+    }
+
+    /// Whether the collection can't be read at all: the permission is missing, or the collection. While another failure may end
+    /// by itself, or the refusal is one of an API server that starts, it is not known.
+    pub(crate) fn is_unreadable(&self, now: Timestamp, stale_after: SignedDuration) -> bool {
+        let is_current = matches!(
+            self.sync_state(now, stale_after),
+            SyncState::Synced | SyncState::Unconfirmed
+        );
+        self.refused && !is_current
     }
 
     /// What failed since the last response.
@@ -135,6 +153,30 @@ mod tests {
         watch.record_activity(at(132));
         assert_eq!(sync_state(&watch, 132), SyncState::Synced);
         assert_eq!(watch.failure(), None);
+    }
+
+    #[test]
+    fn f39_a_refused_collection_is_unreadable_once_what_is_known_of_it_is_stale() {
+        let is_unreadable = |watch: &WatchState, at: Timestamp| {
+            watch.is_unreadable(at, SignedDuration::from_secs(30))
+        };
+        let mut watch = WatchState::default();
+        assert!(!is_unreadable(&watch, at(0)), "nobody has asked");
+        watch.record_failure(at(1), "403".to_owned());
+        watch.set_refused(true);
+        assert!(is_unreadable(&watch, at(1)));
+        watch.set_refused(false);
+        assert!(!is_unreadable(&watch, at(2)), "another failure");
+        watch.set_refused(true);
+        watch.end_list(at(3));
+        assert!(!is_unreadable(&watch, at(3)));
+        watch.record_failure(at(10), "403".to_owned());
+        watch.set_refused(true);
+        assert!(
+            !is_unreadable(&watch, at(40)),
+            "the API server may be starting"
+        );
+        assert!(is_unreadable(&watch, at(41)));
     }
 
     #[test]

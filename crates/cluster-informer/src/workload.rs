@@ -1,4 +1,4 @@
-//! What is known of a local ReplicaSet and its pods.
+//! What is known of a local workload, a ReplicaSet or a Deployment, and its pods.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::Uid;
 
-/// A local ReplicaSet as the member cluster last showed it, without its template.
+use crate::deployment_state::{DeploymentState, OwningDeployment};
+
+/// A local ReplicaSet or Deployment as the member cluster last showed it, without its template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadState {
-    /// Namespace and name.
+    /// Namespace and name, and the kind of the set that it is a part of.
     pub key: ObjectKey,
     /// The object's uid.
     pub uid: String,
@@ -27,7 +29,8 @@ pub struct WorkloadState {
     pub ready_replicas: u32,
     /// `status.availableReplicas`.
     pub available_replicas: u32,
-    /// `status.fullyLabeledReplicas`.
+    /// `status.fullyLabeledReplicas`. In the view of a Deployment, those of its pods that carry our labels according to its
+    /// ReplicaSets (F30); 0 elsewhere.
     pub fully_labeled_replicas: u32,
     /// The condition `ReplicaFailure`, while it is true.
     pub replica_failure: Option<Box<ReplicaFailure>>,
@@ -50,6 +53,10 @@ pub struct WorkloadState {
     pub has_owners: bool,
     /// Whether a controller owns the workload: fedrs never writes it.
     pub has_controller: bool,
+    /// What only a Deployment has; `None` of a ReplicaSet.
+    pub deployment: Option<Box<DeploymentState>>,
+    /// The Deployment that is the controller of a ReplicaSet.
+    pub owned_by: Option<Box<OwningDeployment>>,
 }
 
 /// A deletion that is not complete.
@@ -69,7 +76,18 @@ impl WorkloadState {
         self.deletion.is_none() && (self.observed_generation < self.generation || misses_pods)
     }
 
-    /// The bytes of its own texts: the labels are shared.
+    /// Whether `other` has another strategy, or is paused while this one is not.
+    pub(crate) fn has_other_rollout(&self, other: &Self) -> bool {
+        let states = self.deployment.as_ref().zip(other.deployment.as_ref());
+        states.is_some_and(|(one, other)| one.has_other_spec(other))
+    }
+
+    /// `status.updatedReplicas` of a Deployment.
+    pub(crate) fn updated_replicas(&self) -> u32 {
+        (self.deployment.as_ref()).map_or(0, |deployment| deployment.updated_replicas)
+    }
+
+    /// The bytes of its own texts, and of what few have: the labels are shared.
     pub(crate) fn text_bytes(&self) -> usize {
         let failure = self.replica_failure.iter().map(|failure| &failure.message);
         let deletion = self.deletion.iter();
@@ -77,7 +95,10 @@ impl WorkloadState {
         let texts = [&self.uid, &self.resource_version];
         let texts = texts.into_iter().chain(failure).chain(finalizers);
         let bytes: usize = texts.map(String::capacity).sum();
-        bytes + self.key.namespace.len() + self.key.name.len()
+        let deployment = self.deployment.as_ref().map(|state| state.bytes());
+        let owner = self.owned_by.as_ref().map(|owner| owner.bytes());
+        let rare = deployment.unwrap_or_default() + owner.unwrap_or_default();
+        bytes + rare + self.key.namespace.len() + self.key.name.len()
     }
 
     /// The uid as pods refer to it.
@@ -95,7 +116,8 @@ pub struct ReplicaFailure {
     pub message: String,
 }
 
-/// Counts of the pods of one local ReplicaSet: those that it owns as their controller, by uid.
+/// Counts of the pods of one local workload: those that a ReplicaSet owns as their controller, by uid; of a Deployment those
+/// of all its ReplicaSets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodCounts {
     /// Active pods: neither finished nor being deleted.
@@ -116,7 +138,36 @@ pub struct PodCounts {
     pub unscheduled_message: Option<String>,
 }
 
-/// What is known of one local ReplicaSet in one member cluster.
+impl PodCounts {
+    /// The counts of the pods of both, which have different controllers.
+    #[must_use]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            active: self.active + other.active,
+            ready: self.ready + other.ready,
+            doubtful: self.doubtful + other.doubtful,
+            unscheduled: self.unscheduled + other.unscheduled,
+            terminating: self.terminating + other.terminating,
+            by_template: merge(self.by_template, other.by_template),
+            unscheduled_since: merge(self.unscheduled_since, other.unscheduled_since),
+            unscheduled_message: self.unscheduled_message.or(other.unscheduled_message),
+        }
+    }
+}
+
+/// The sums of two lists of counts by keys, in the order of the keys.
+fn merge<K: Copy + Ord>(mut counts: Vec<(K, u32)>, others: Vec<(K, u32)>) -> Vec<(K, u32)> {
+    counts.extend(others);
+    counts.sort_by_key(|(key, _)| *key);
+    counts.dedup_by(|(key, count), (kept, sum)| {
+        let is_same = key == kept;
+        *sum += if is_same { *count } else { 0 };
+        is_same
+    });
+    counts
+}
+
+/// What is known of one local workload in one member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadView {
     /// The workload, if one with our labels exists.

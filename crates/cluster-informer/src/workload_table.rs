@@ -1,9 +1,12 @@
-//! The local ReplicaSets of one member cluster: from the watch and from the responses to our own writes, whichever is newer.
+//! The local workloads of one kind in one member cluster: from the watch and from the responses to our own writes, whichever is newer.
 //!
 //! A list overrides everything known before it began. Otherwise the higher resourceVersion wins, of an event or of a
 //! response.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
@@ -12,15 +15,16 @@ use reflector::{ResourceVersion, Uid};
 
 use crate::{
     change::WorkloadChange,
+    owned_sets::OwnedSets,
     scale_requests::ScaleRequests,
     tombstones::{Cause, Tombstone, Tombstones},
     workload::WorkloadState,
 };
 
-/// The local ReplicaSets of a member. Each takes some hundred bytes.
+/// The local workloads of a kind in a member. Each takes some hundred bytes.
 pub(crate) const MAX_WORKLOADS: usize = 10_000;
 
-/// Local ReplicaSets by key.
+/// Local workloads of one kind by key.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
     /// Boxed: the slots of a map of this size are half empty. A key shares its texts with that in the state.
@@ -29,6 +33,8 @@ pub(crate) struct WorkloadTable {
     pub(crate) scale_requests: ScaleRequests,
     /// The bytes of the texts of all of them.
     text_bytes: usize,
+    /// Which of them Deployments own.
+    owned: OwnedSets,
     /// The labels of the last one, federation and member, which most of them have.
     labels: [Arc<str>; 2],
     deleted: Tombstones,
@@ -59,6 +65,7 @@ struct Status {
     ready: u32,
     fully_labeled: u32,
     available: u32,
+    updated: u32,
     failing: bool,
     deleting: bool,
 }
@@ -71,6 +78,7 @@ impl Status {
             ready: state.ready_replicas,
             fully_labeled: state.fully_labeled_replicas,
             available: state.available_replicas,
+            updated: state.updated_replicas(),
             failing: state.replica_failure.is_some(),
             deleting: state.deletion.is_some(),
         }
@@ -95,7 +103,8 @@ impl WorkloadTable {
     pub(crate) fn bytes(&self) -> usize {
         // A map is at least half full.
         let entry = size_of::<Entry>() + 2 * size_of::<(ObjectKey, Box<Entry>)>();
-        self.workloads.len() * entry + self.text_bytes + self.deleted.bytes()
+        let owned = self.owned.bytes();
+        self.workloads.len() * entry + self.text_bytes + owned + self.deleted.bytes()
     }
 
     /// What is known of a workload.
@@ -107,6 +116,22 @@ impl WorkloadTable {
     pub(crate) fn at(&self, key: &ObjectKey, now: Timestamp) -> Option<WorkloadState> {
         let entry = self.workloads.get(key)?;
         Some(self.scale_requests.apply(entry.state.clone(), now))
+    }
+
+    /// The known ReplicaSets of the Deployment with this uid.
+    pub(crate) fn owned_by(&self, deployment: Uid) -> impl Iterator<Item = &WorkloadState> {
+        let keys = self.owned.of(deployment);
+        keys.filter_map(|key| self.get(key))
+    }
+
+    /// The key of the Deployment that owns the ReplicaSet with this uid.
+    pub(crate) fn owner_of(&self, set: Uid) -> Option<&ObjectKey> {
+        self.owned.owner(set)
+    }
+
+    /// The Deployments that have other ReplicaSets since the last call.
+    pub(crate) fn take_changed_owners(&mut self) -> BTreeSet<ObjectKey> {
+        self.owned.take_changed()
     }
 
     /// Forgets the workloads. Requests that are on their way may still be carried out.
@@ -144,6 +169,7 @@ impl WorkloadTable {
         let Self {
             workloads,
             text_bytes,
+            owned,
             deleted,
             epoch,
             ..
@@ -157,6 +183,7 @@ impl WorkloadTable {
             let keep = entry.observed_in == Some(epoch) || written_since || is_lost;
             if !keep {
                 *text_bytes -= entry.state.text_bytes();
+                owned.replace(Some(&entry.state), None);
                 let version = if is_older || went_back {
                     version
                 } else {
@@ -196,6 +223,7 @@ impl WorkloadTable {
         let Some(entry) = self.workloads.get_mut(&state.key) else {
             self.scale_requests.close(&state);
             self.text_bytes += state.text_bytes();
+            self.owned.replace(None, Some(&state));
             let entry = Entry {
                 version,
                 observed_in: Some(epoch),
@@ -220,6 +248,7 @@ impl WorkloadTable {
         self.scale_requests.close(&state);
         self.text_bytes -= entry.state.text_bytes();
         self.text_bytes += state.text_bytes();
+        self.owned.replace(Some(&entry.state), Some(&state));
         **entry = Entry {
             version,
             observed_in: Some(epoch),
@@ -289,6 +318,7 @@ impl WorkloadTable {
         let epoch = self.epoch;
         let Some(entry) = self.workloads.get_mut(&state.key) else {
             self.text_bytes += state.text_bytes();
+            self.owned.replace(None, Some(&state));
             let entry = Entry {
                 version,
                 observed_in: None,
@@ -309,6 +339,7 @@ impl WorkloadTable {
         self.scale_requests.close(&state);
         self.text_bytes -= entry.state.text_bytes();
         self.text_bytes += state.text_bytes();
+        self.owned.replace(Some(&entry.state), Some(&state));
         entry.state = state;
         entry.version = version;
         entry.updated_in = epoch;
@@ -333,6 +364,7 @@ impl WorkloadTable {
     fn remove(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.workloads.remove(key) {
             self.text_bytes -= entry.state.text_bytes();
+            self.owned.replace(Some(&entry.state), None);
         }
     }
 
@@ -379,14 +411,16 @@ impl Entry {
             || old.replicas != state.replicas
             || old.federation != state.federation
             || old.member_cluster != state.member_cluster
-            || old.has_controller != state.has_controller;
+            || old.has_controller != state.has_controller
+            || old.has_other_rollout(state);
         if drifted {
             Some(WorkloadChange::Drift)
         } else if status.available > self.reported.available {
             Some(WorkloadChange::MoreAvailable)
         } else {
-            let says_something_else =
-                old.replica_failure != state.replica_failure || old.deletion != state.deletion;
+            let says_something_else = old.replica_failure != state.replica_failure
+                || old.deletion != state.deletion
+                || old.deployment != state.deployment;
             (*status != self.reported || says_something_else).then_some(WorkloadChange::Status)
         }
     }
@@ -411,6 +445,13 @@ impl Entry {
         if older.uid == state.uid && older.generation > state.observed_generation {
             state.lowest_replicas = state.lowest_replicas.min(older.replicas);
         }
+    }
+}
+
+#[cfg(test)]
+impl WorkloadTable {
+    pub(crate) fn owns_nothing(&self) -> bool {
+        self.owned.is_empty()
     }
 }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::deployment_state::{DeploymentState, OwningDeployment, Progressing};
 use crate::scale_requests::ScaleRequest;
 use crate::workload::Deletion;
 
@@ -32,6 +33,8 @@ fn state(uid: &str, version: u64) -> WorkloadState {
         behind_since: None,
         has_owners: false,
         has_controller: false,
+        deployment: None,
+        owned_by: None,
     }
 }
 
@@ -72,8 +75,20 @@ fn s5_the_bytes_of_all_texts_are_counted() {
         key: ObjectKey::new("default", "other"),
         ..state("b", 10)
     };
+    let owned = |version| {
+        with(version, |state| {
+            state.owned_by = Some(Box::new(OwningDeployment {
+                key: key(),
+                uid: Uid::of("d"),
+                template_is_labeled: true,
+            }));
+        })
+    };
     let mut table = table([state("a", 10), other.clone()]);
-    let steps: [&dyn Fn(&mut WorkloadTable); 8] = [
+    let steps: [&dyn Fn(&mut WorkloadTable); 9] = [
+        &|table| {
+            table.apply(owned(10));
+        },
         &|table| {
             table.apply(long(11, 2));
         },
@@ -154,6 +169,49 @@ fn f22_each_change_is_reported_as_what_it_is() {
     ];
     for (name, event, expected) in cases {
         assert_eq!(table([state("a", 10)]).apply(event), expected, "{name}");
+    }
+}
+
+#[test]
+fn f22_changes_of_a_rollout_are_reported_as_what_they_are() {
+    let with = |version, change: fn(&mut DeploymentState)| {
+        with(version, |state| {
+            let mut deployment = DeploymentState::default();
+            change(&mut deployment);
+            state.deployment = Some(Box::new(deployment));
+        })
+    };
+    let cases: [(&str, fn(&mut DeploymentState), Option<WorkloadChange>); 5] = [
+        ("only the version", |_| {}, None),
+        (
+            "strategy",
+            |state| state.strategy.max_unavailable = 2,
+            Some(WorkloadChange::Drift),
+        ),
+        (
+            "paused",
+            |state| state.paused = true,
+            Some(WorkloadChange::Drift),
+        ),
+        (
+            "updated",
+            |state| state.updated_replicas = 1,
+            Some(WorkloadChange::Status),
+        ),
+        (
+            "progressing",
+            |state| {
+                state.progressing = Some(Progressing {
+                    reason: "ProgressDeadlineExceeded".into(),
+                    message: "timed out".into(),
+                });
+            },
+            Some(WorkloadChange::Status),
+        ),
+    ];
+    for (name, change, expected) in cases {
+        let mut table = table([with(10, |_| {})]);
+        assert_eq!(table.apply(with(11, change)), expected, "{name}");
     }
 }
 

@@ -197,7 +197,7 @@ impl Reconciler {
     /// Asks for the proof that the watches of these members' workloads work: the check lacks nothing else.
     fn confirm_watches(&self, key: &ObjectKey, members: &[String]) {
         for access in members.iter().filter_map(|name| self.members.access(name)) {
-            access.store.confirm_workloads(&key.namespace);
+            access.store.confirm_workloads(key);
         }
     }
 
@@ -218,7 +218,7 @@ impl Reconciler {
                 && let Some(access) = self.members.access(&cluster.name)
             {
                 tracing::info!(frs = %key, cluster = cluster.name, failures, "listed again: writes conflict with the view");
-                access.store.relist(&key.namespace);
+                access.store.relist(key);
             }
         }
     }

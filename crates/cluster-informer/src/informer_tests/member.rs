@@ -36,12 +36,15 @@ pub(super) struct Member {
     pub(super) starting: bool,
     /// May list the nodes.
     pub(super) may_list_nodes: bool,
+    /// The collections that may not be read.
+    pub(super) forbidden: Vec<&'static str>,
     /// Watches fail with 410 until the next list.
     pub(super) compacted: bool,
     pub(super) requests: Vec<String>,
 }
 
 pub(super) const SET_PATH: &str = "/apis/apps/v1/replicasets";
+pub(super) const DEPLOYMENT_PATH: &str = "/apis/apps/v1/deployments";
 pub(super) const POD_PATH: &str = "/api/v1/pods";
 pub(super) const NODE_PATH: &str = "/api/v1/nodes";
 pub(super) const LEASE_PATH: &str =
@@ -71,7 +74,9 @@ impl Member {
             NODE_PATH if self.may_list_nodes => NODE_PATH,
             LEASE_PATH if self.may_list_nodes => LEASE_PATH,
             "/version" | NODE_PATH => return Ok(full(403, "{}".into())),
+            path if self.forbidden.contains(&path) => return Ok(full(403, "{}".into())),
             SET_PATH => SET_PATH,
+            DEPLOYMENT_PATH => DEPLOYMENT_PATH,
             POD_PATH => POD_PATH,
             path => panic!("unexpected request for {path}"),
         };
@@ -173,6 +178,23 @@ pub(super) fn replica_set(replicas: u32, available: u32) -> Value {
         "spec": {"replicas": replicas, "selector": {}, "template": {}},
         "status": {"observedGeneration": 1, "replicas": 3, "readyReplicas": available, "availableReplicas": available},
     })
+}
+
+/// A Deployment with `replicas`, which owns the ReplicaSet once that names it.
+pub(super) fn deployment(replicas: u32) -> Value {
+    let mut deployment = replica_set(replicas, 0);
+    deployment["metadata"]["uid"] = json!("deployment");
+    deployment
+}
+
+/// The ReplicaSet of the Deployment.
+pub(super) fn owned_set(replicas: u32) -> Value {
+    let mut set = replica_set(replicas, 0);
+    set["metadata"]["name"] = json!("web-1");
+    set["metadata"]["ownerReferences"] = json!([
+        {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "deployment", "controller": true},
+    ]);
+    set
 }
 
 pub(super) fn pod(uid: &str, node: Option<&str>) -> Value {

@@ -75,6 +75,8 @@ impl Model {
             behind_since: None,
             has_owners: false,
             has_controller: false,
+            deployment: None,
+            owned_by: None,
         }
     }
 

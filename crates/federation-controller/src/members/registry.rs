@@ -415,7 +415,7 @@ impl MemberState {
         let (health, sync) = match store {
             // Not before it is known what its first answer means after what earlier leaders recorded.
             Some(store) if !self.is_stopped() && self.outages.has_contact() => {
-                (store.health(), store.sync_state_of(&key.namespace))
+                (store.health(), store.sync_state_of(key))
             }
             _ => (Health::Unknown, SyncState::NotSynced),
         };

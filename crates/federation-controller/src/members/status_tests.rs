@@ -39,7 +39,7 @@ impl MemberView for View {
     fn sync_state(&self) -> SyncState {
         self.sync
     }
-    fn sync_state_of(&self, _: &str) -> SyncState {
+    fn sync_state_of(&self, _: &ObjectKey) -> SyncState {
         self.sync
     }
     fn exceeded_limit(&self) -> Option<String> {
@@ -59,8 +59,8 @@ impl MemberView for View {
         }
     }
     fn confirm_nodes(&self) {}
-    fn confirm_workloads(&self, _: &str) {}
-    fn relist(&self, _: &str) {}
+    fn confirm_workloads(&self, _: &ObjectKey) {}
+    fn relist(&self, _: &ObjectKey) {}
     fn observe_write(&self, _: WorkloadState) {}
     fn observe_deletion(&self, _: &ObjectKey, _: &str) {}
     fn observe_absence(&self, _: &ObjectKey, _: &str) {}

@@ -113,6 +113,8 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
         behind_since: None,
         has_owners: false,
         has_controller: false,
+        deployment: None,
+        owned_by: None,
     });
     member.view.pods = PodCounts {
         active: replicas,

@@ -1,0 +1,237 @@
+//! A local `Deployment` (apps/v1), decoded into the fields that a check needs. Of its template it keeps a hash.
+
+use fedrs_api::SetKind;
+use reflector::{Versioned, limited_value, partial::null_as_default};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    deployment_state::{DeploymentState, RolloutStrategy},
+    deployment_strategy::StrategyObject,
+    pod_template::{MAX_VALUES, PodTemplate},
+    workload::WorkloadState,
+    workload_conditions::WorkloadConditions,
+    workload_metadata::WorkloadMetadata,
+};
+
+/// The fields of a `Deployment` that a check needs.
+#[derive(Debug, Deserialize)]
+pub struct DeploymentObject {
+    metadata: WorkloadMetadata,
+    spec: DeploymentSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: DeploymentStatus,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(from = "WholeSpec")]
+struct DeploymentSpec {
+    replicas: u32,
+    paused: bool,
+    strategy: RolloutStrategy,
+    template: PodTemplate,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WholeSpec {
+    /// The API server's own default.
+    #[serde(default = "one")]
+    replicas: u32,
+    #[serde(default)]
+    min_ready_seconds: i32,
+    #[serde(default, deserialize_with = "null_as_default")]
+    paused: bool,
+    #[serde(default, deserialize_with = "null_as_default")]
+    strategy: StrategyObject,
+    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
+    selector: Value,
+    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
+    template: Value,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl From<WholeSpec> for DeploymentSpec {
+    fn from(spec: WholeSpec) -> Self {
+        Self {
+            replicas: spec.replicas,
+            paused: spec.paused,
+            strategy: spec.strategy.in_pods(spec.replicas),
+            template: PodTemplate::new(&spec.template, spec.min_ready_seconds, &spec.selector),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DeploymentStatus {
+    observed_generation: i64,
+    replicas: u32,
+    updated_replicas: u32,
+    ready_replicas: u32,
+    available_replicas: u32,
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: WorkloadConditions,
+}
+
+impl Versioned for DeploymentObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(self.metadata.resource_version())
+    }
+}
+
+impl From<DeploymentObject> for WorkloadState {
+    /// `lowest_replicas` is the object's own `spec.replicas`: only the table knows earlier ones. `fully_labeled_replicas` is 0:
+    /// only the ReplicaSets of the Deployment know how many are.
+    fn from(object: DeploymentObject) -> Self {
+        let DeploymentObject {
+            metadata,
+            spec,
+            status,
+        } = object;
+        let deployment = DeploymentState {
+            strategy: spec.strategy,
+            paused: spec.paused,
+            updated_replicas: status.updated_replicas,
+            progressing: status.conditions.progressing,
+            template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
+        };
+        Self {
+            observed_generation: status.observed_generation,
+            replicas: spec.replicas,
+            status_replicas: status.replicas,
+            ready_replicas: status.ready_replicas,
+            available_replicas: status.available_replicas,
+            replica_failure: status.conditions.failure,
+            spec_hash: spec.template.hash,
+            lowest_replicas: spec.replicas,
+            deployment: Some(Box::new(deployment)),
+            ..metadata.into_state(SetKind::FederatedDeployment)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fedrs_api::ObjectKey;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{deployment_state::Progressing, replica_set::ReplicaSetObject};
+
+    fn deployment() -> Value {
+        json!({
+            "metadata": {
+                "name": "web", "namespace": "default", "uid": "u", "resourceVersion": "12", "generation": 3,
+                "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web", "fedrs.dev/member-cluster": "a"},
+            },
+            "spec": {
+                "replicas": 5, "paused": true, "minReadySeconds": 2, "selector": {"matchLabels": {"app": "web"}},
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2, "maxSurge": 1}},
+                "template": {"metadata": {"labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"}}},
+            },
+            "status": {"observedGeneration": 2, "replicas": 6, "updatedReplicas": 4, "readyReplicas": 3, "availableReplicas": 2,
+                "conditions": [
+                    {"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"},
+                    {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"},
+                    {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}]},
+        })
+    }
+
+    fn read(object: Value) -> WorkloadState {
+        serde_json::from_value::<DeploymentObject>(object)
+            .unwrap()
+            .into()
+    }
+
+    #[test]
+    fn the_fields_that_a_check_needs_are_read() {
+        let state = read(deployment());
+        let key = ObjectKey::of_kind(SetKind::FederatedDeployment, "default", "web");
+        assert_eq!(state.key, key);
+        assert_eq!(
+            (&*state.uid, &*state.resource_version, state.generation),
+            ("u", "12", 3)
+        );
+        let counts = (
+            state.observed_generation,
+            state.replicas,
+            state.status_replicas,
+            state.ready_replicas,
+            state.available_replicas,
+            state.lowest_replicas,
+        );
+        assert_eq!(counts, (2, 5, 6, 3, 2, 5));
+        let failure = state.replica_failure.unwrap();
+        assert_eq!(failure.message, "exceeded quota");
+        let expected = DeploymentState {
+            strategy: RolloutStrategy {
+                max_unavailable: 2,
+                max_surge: 1,
+                is_fixed: true,
+            },
+            paused: true,
+            updated_replicas: 4,
+            progressing: Some(Progressing {
+                reason: "ProgressDeadlineExceeded".into(),
+                message: "timed out".into(),
+            }),
+            template_is_labeled: true,
+        };
+        assert_eq!(state.deployment, Some(Box::new(expected)));
+    }
+
+    #[test]
+    fn f29_the_hash_is_that_of_a_replica_set_with_the_same_template() {
+        let set = serde_json::from_value::<ReplicaSetObject>(deployment()).unwrap();
+        assert_eq!(
+            read(deployment()).spec_hash,
+            WorkloadState::from(set).spec_hash
+        );
+        let mut rolls = deployment();
+        rolls["spec"]["strategy"] = json!({"type": "Recreate"});
+        rolls["spec"]["paused"] = json!(false);
+        assert_eq!(read(rolls).spec_hash, read(deployment()).spec_hash);
+    }
+
+    #[test]
+    fn f30_a_template_is_labeled_if_its_pods_are_watched() {
+        for (labels, expected) in [
+            (
+                json!({"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "x"}),
+                true,
+            ),
+            (
+                json!({"fedrs.dev/federation": "other", "fedrs.dev/replica-set": "web"}),
+                false,
+            ),
+            (json!({"fedrs.dev/federation": "fed"}), false),
+            (json!({"app": "web"}), false),
+            (json!(null), false),
+        ] {
+            let mut object = deployment();
+            object["spec"]["template"]["metadata"]["labels"] = labels.clone();
+            let deployment = read(object).deployment.unwrap();
+            assert_eq!(deployment.template_is_labeled, expected, "{labels}");
+        }
+    }
+
+    #[test]
+    fn other_types_are_rejected() {
+        for (field, value) in [
+            ("replicas", json!(-1)),
+            ("paused", json!("yes")),
+            (
+                "strategy",
+                json!({"rollingUpdate": {"maxUnavailable": "some"}}),
+            ),
+        ] {
+            let mut object = deployment();
+            object["spec"][field] = value;
+            assert!(serde_json::from_value::<DeploymentObject>(object).is_err());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What is known of a Deployment beyond what every local workload has.
+
+use reflector::Uid;
+
+use fedrs_api::ObjectKey;
+
+/// What a Deployment has beside what a ReplicaSet has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeploymentState {
+    /// `spec.strategy`, in pods.
+    pub strategy: RolloutStrategy,
+    /// `spec.paused`: the member's controller starts no rollout, and scales all ReplicaSets in proportion.
+    pub paused: bool,
+    /// `status.updatedReplicas`: pods of the template that `observedGeneration` has.
+    pub updated_replicas: u32,
+    /// The condition `Progressing`.
+    pub progressing: Option<Progressing>,
+    /// Whether the template has our labels: the watch of the pods shows those that are created from it.
+    pub template_is_labeled: bool,
+}
+
+/// How many pods a Deployment may replace at once: the rolling update parameters of its strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RolloutStrategy {
+    /// `maxUnavailable`, in pods. `Recreate` may make all replicas unavailable.
+    pub max_unavailable: u32,
+    /// `maxSurge`, in pods.
+    pub max_surge: u32,
+    /// Whether both are integers. Otherwise they are what the member's controller makes of percentages, or of `Recreate`,
+    /// with the present `spec.replicas`, and change with these.
+    pub is_fixed: bool,
+}
+
+/// The smallest one that the API server accepts.
+impl Default for RolloutStrategy {
+    fn default() -> Self {
+        Self {
+            max_unavailable: 0,
+            max_surge: 1,
+            is_fixed: true,
+        }
+    }
+}
+
+/// The condition `Progressing` of a Deployment, true or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progressing {
+    /// Its reason, such as `NewReplicaSetAvailable` or `ProgressDeadlineExceeded`.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+}
+
+/// The Deployment that is the controller of a ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwningDeployment {
+    /// The key that it has as a local workload.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Uid,
+    /// Whether the template of the ReplicaSet has our labels: the watch of the pods shows those that are created from it.
+    pub template_is_labeled: bool,
+}
+
+impl DeploymentState {
+    /// Whether `spec` differs, as far as it is read.
+    pub(crate) fn has_other_spec(&self, other: &Self) -> bool {
+        let spec = |state: &Self| (state.strategy, state.paused);
+        spec(self) != spec(other)
+    }
+
+    /// The bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = self.progressing.iter();
+        let texts = texts.map(|condition| condition.reason.len() + condition.message.len());
+        size_of::<Self>() + texts.sum::<usize>()
+    }
+}
+
+impl OwningDeployment {
+    /// The bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.key.namespace.len() + self.key.name.len()
+    }
+}
