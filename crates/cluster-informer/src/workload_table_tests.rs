@@ -174,6 +174,7 @@ fn f22_each_change_is_reported_as_what_it_is() {
 
 #[test]
 fn f22_changes_of_a_rollout_are_reported_as_what_they_are() {
+    type Change = fn(&mut DeploymentState);
     let with = |version, change: fn(&mut DeploymentState)| {
         with(version, |state| {
             let mut deployment = DeploymentState::default();
@@ -181,7 +182,7 @@ fn f22_changes_of_a_rollout_are_reported_as_what_they_are() {
             state.deployment = Some(Box::new(deployment));
         })
     };
-    let cases: [(&str, fn(&mut DeploymentState), Option<WorkloadChange>); 5] = [
+    let cases: [(&str, Change, Option<WorkloadChange>); 5] = [
         ("only the version", |_| {}, None),
         (
             "strategy",

@@ -329,12 +329,14 @@ fn replicas_of_a_deployment_count_once_in_the_totals() {
 #[test]
 fn f39_each_kind_is_as_current_as_the_watches_that_it_needs() {
     type Step = fn(&Member);
+    // The name, the watches that have listed, what fails, and whether ReplicaSets and Deployments are current.
+    type Case<'a> = (&'a str, &'a [Watch], &'a dyn Fn(&Member), bool, bool);
     let refuse = |watch, code| move |member: &Member| member.fail(watch, code);
     let never_listed = || Member {
         store: Member::new().store.part(),
         version: 10,
     };
-    let cases: [(&str, &[Watch], &dyn Fn(&Member), bool, bool); 8] = [
+    let cases: [Case<'_>; 8] = [
         ("all", &Watch::ALL, &((|_| {}) as Step), true, true),
         (
             "not asked",

@@ -208,7 +208,7 @@ fn bounds(
 ) -> Bounds {
     let replicas = u64::from(snapshot.frs.replicas);
     let targets = || planned.iter().map(|planned| planned.target);
-    let desired: u64 = targets().map(|target| target.desired()).sum();
+    let desired: u64 = targets().map(Target::desired).sum();
     let probes: u64 = targets().map(|target| target.probes).sum();
     let unwritable: Vec<_> = members
         .iter()

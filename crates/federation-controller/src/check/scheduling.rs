@@ -172,8 +172,8 @@ mod tests {
     fn f39_replicas_may_start_unless_all_without_a_node_have_failed() {
         for (failed, unscheduled, expected) in [(2, 20, 0), (20, 20, 20), (0, 0, 0)] {
             let scheduling = Scheduling {
-                failed,
                 unscheduled,
+                failed,
                 ..Scheduling::default()
             };
             assert_eq!(scheduling.failed_if_all(), expected, "{failed}");

@@ -104,15 +104,15 @@ impl Reconciler {
         let open = Some(member.name.clone());
         let mut clusters = status.clusters.iter();
         let cluster = clusters.find(|cluster| cluster.name == member.name);
-        let had_set = cluster.is_some_and(|cluster| match member.namespace {
-            // The controller no longer watches the namespace: only replicas matter there.
-            NamespaceState::NotTaken => cluster.has_replicas(),
-            // A request whose response was lost may have been carried out.
-            _ => {
-                let internal = &cluster.internal;
-                let is_requested = internal.requested_replicas.is_some();
-                internal.template.is_some() || is_requested || internal.rejection.is_some()
+        let had_set = cluster.is_some_and(|cluster| {
+            if member.namespace == NamespaceState::NotTaken {
+                // The controller no longer watches the namespace: only replicas matter there.
+                return cluster.has_replicas();
             }
+            // A request whose response was lost may have been carried out.
+            let internal = &cluster.internal;
+            let is_requested = internal.requested_replicas.is_some();
+            internal.template.is_some() || is_requested || internal.rejection.is_some()
         });
         let Some(set) = member.view.workload.as_ref().filter(|_| is_current(member)) else {
             // An earlier leader may have died after it had created one, and before it recorded that.

@@ -2,6 +2,7 @@
 
 use cluster_informer::WorkloadView;
 use federation_controller::check::{Outcome, Outcomes, with_outcomes};
+use fedrs_api::ClusterInternalState;
 
 use serde_json::json;
 
@@ -104,7 +105,7 @@ fn f20_a_set_that_a_restored_status_does_not_know_uses_the_surge() {
         let member = &mut world.members[index];
         let cluster = &mut world.previous.clusters[index];
         cluster.desired_replicas = 0;
-        cluster.internal = Default::default();
+        cluster.internal = ClusterInternalState::default();
         if replicas == 0 {
             member.view = WorkloadView::default();
             cluster.internal.requested_replicas = Some(0);
