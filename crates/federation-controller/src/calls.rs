@@ -109,6 +109,17 @@ pub(crate) async fn json_patch<T: DeserializeOwned>(
     write(client, "PATCH", path, "application/json-patch+json", patch).await
 }
 
+/// The object at `path` as [`json_patch`] would make it. Changes nothing.
+pub(crate) async fn dry_json_patch<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    patch: &impl Serialize,
+) -> kube::Result<T> {
+    let path = format!("{path}?fieldManager={FIELD_MANAGER}&dryRun=All");
+    let content_type = "application/json-patch+json";
+    send(client, "PATCH", &path, content_type, Some(patch)).await
+}
+
 /// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
 pub(crate) async fn put_status<T: DeserializeOwned>(
     client: &Client,

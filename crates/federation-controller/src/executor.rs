@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! Create    POST -> 404 namespace: create it, POST again
-//!                -> 409: adopt the existing ReplicaSet (F29), unless it has another owner
+//!                -> 409: adopt the existing workload (F29), unless it has another owner
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
 //!           replicas are removed because they do not run
 //! Overwrite GET, PATCH spec and labels, conditional on uid, generation and the resourceVersion that was read
 //! LabelPods LIST, PATCH each pod without our labels, conditional on its uid (F30)
+//! Rollout   PATCH template and strategy, or the strategy, of a Deployment, conditional as a Scale
 //! ```
+//!
+//! The kind of the set decides the kind of the local workload: a ReplicaSet or a Deployment. The template of a Deployment that
+//! exists is written by a Rollout only, since any difference replaces its pods.
 //!
 //! The generation counts changes of the spec alone and never decreases: a write that was decided for another
 //! spec fails, and the changes of the status during a move do not matter.
@@ -15,25 +19,29 @@
 //! The response to each write goes into the member's store at once, so that the next check builds on it.
 
 mod adoption;
+mod creation;
+mod json_patch;
 mod live_set;
 mod pod_labels;
 mod release;
+mod replicas;
+mod rollout;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, WorkloadState};
-use fedrs_api::{DeletionPolicy, ObjectKey, RejectionKind, ValidFrs, labels};
+use federated_rollout::Action as RolloutAction;
+use fedrs_api::{DeletionPolicy, ObjectKey, SetKind};
 use kube::Client;
-use planted_bugs::{PlantedBug, is_planted};
-use serde::{Serialize, de::IgnoredAny};
-use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, oneshot},
     time::{Instant, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::live_set::LiveSet;
+use self::{json_patch::JsonPatch, live_set::LiveSet};
 use crate::{
     calls::{self, CallError},
     check::{Action, Outcome, Outcomes, Precondition, SetChange},
@@ -41,8 +49,8 @@ use crate::{
     event::Event,
     frs_store::Entry,
     host_namespaces::HostNamespaces,
-    manifest::ReplicaSet,
-    messages,
+    local_kind::{local_kind, local_resource},
+    manifest::{Source, Workload},
     metrics::Metrics,
 };
 
@@ -113,7 +121,7 @@ pub(crate) struct LateOutcome {
 /// How long a reconciliation waits for the members' answers. Healthy members take milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The local ReplicaSet of one FederatedReplicaSet in one member, which may exist.
+/// The local workload of one federated set in one member, which may exist. Its kind is that of the key.
 #[derive(Clone, Copy)]
 struct LocalWorkload<'a> {
     executor: &'a Executor,
@@ -179,7 +187,12 @@ impl Executor {
                     member: &access,
                     key: &frs.key,
                 };
-                set.act(frs, &action).await
+                let source = Source {
+                    frs,
+                    deployment: entry.deployment,
+                    federation: &this.federation,
+                };
+                set.act(&source, &action).await
             };
             let Some(outcome) = cancel.run_until_cancelled(act).await else {
                 return;
@@ -197,7 +210,7 @@ impl Executor {
         answered
     }
 
-    /// Releases or deletes the local ReplicaSet of a FederatedReplicaSet that is being deleted (F5).
+    /// Releases or deletes the local workload of a federated set that is being deleted (F5).
     pub(crate) async fn release_or_delete(
         &self,
         key: &ObjectKey,
@@ -216,7 +229,7 @@ impl Executor {
 }
 
 impl LocalWorkload<'_> {
-    async fn act(self, frs: &ValidFrs, action: &Action) -> Outcome {
+    async fn act(self, source: &Source<'_>, action: &Action) -> Outcome {
         // Read before the write, which changes the managed fields.
         let by = if action.repairs {
             let live = self.get().await;
@@ -224,195 +237,87 @@ impl LocalWorkload<'_> {
         } else {
             None
         };
-        let done = match &action.change {
-            SetChange::Create { replicas } => Ok(self.create(frs, *replicas).await),
+        let change = &action.change;
+        let done = match change {
+            SetChange::Create { replicas } => Ok(self.create(source, *replicas).await),
             SetChange::Scale { seen, from, to } => {
                 let done = self.scale(seen, *from, *to).await;
-                self.forget_if_absent(seen, &done);
-                done
+                self.forget_if_absent(seen, done)
             }
             SetChange::Overwrite { seen, replicas, .. } => {
-                let done = self.overwrite(frs, seen, *replicas).await;
-                self.forget_if_absent(seen, &done);
-                match done {
-                    Err(error) if rejects_object(&error) => Ok(Outcome::TemplateRejected {
-                        message: error.to_string(),
-                        creates: false,
-                    }),
-                    Err(error) => Ok(match failed_write(&error) {
-                        Outcome::Unknown(message) => Outcome::TemplateUnknown(message),
-                        outcome => outcome,
-                    }),
-                    done => done,
-                }
+                let done = self.overwrite(source, seen, *replicas).await;
+                self.forget_if_absent(seen, done)
             }
-            SetChange::LabelPods { seen } => self.label_pods(frs, &seen.uid, seen.generation).await,
+            SetChange::LabelPods { seen } => {
+                let labeled = self.label_pods(source, &seen.uid, seen.generation);
+                Box::pin(labeled).await
+            }
+            SetChange::Rollout { seen, action } => {
+                let done = Box::pin(self.roll_out(source, seen, *action)).await;
+                self.forget_if_absent(seen, done)
+            }
         };
-        match done.unwrap_or_else(|error| failed_write(&error)) {
-            Outcome::Written(set) if matches!(action.change, SetChange::Scale { .. }) => {
-                Outcome::Scaled { set, by }
+        let writes_template = self.writes_template(change);
+        let done = done.unwrap_or_else(|error| match change {
+            SetChange::Overwrite { .. } | SetChange::Rollout { .. } if writes_template => {
+                failed_template(&error)
             }
+            _ => failed_write(&error),
+        });
+        match done {
+            Outcome::Written(set) if !writes_template => Outcome::Scaled { set, by },
             Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
             outcome => outcome,
         }
     }
 
-    /// Has the next check see no ReplicaSet if a change did not find the one that was seen: a member whose watch lost the
+    /// Whether the workload has the desired template after `change`.
+    fn writes_template(self, change: &SetChange) -> bool {
+        match change {
+            SetChange::Create { .. } => true,
+            SetChange::Overwrite { .. } => self.key.kind == SetKind::FederatedReplicaSet,
+            SetChange::Rollout { action, .. } => matches!(action, RolloutAction::Roll(_)),
+            SetChange::Scale { .. } | SetChange::LabelPods { .. } => false,
+        }
+    }
+
+    /// Has the next check see no workload if a change did not find the one that was seen: a member whose watch lost the
     /// deletion would show it for ever.
-    fn forget_if_absent(self, seen: &Precondition, done: &Result<Outcome, CallError>) {
-        if let Err(error) = done
+    fn forget_if_absent(
+        self,
+        seen: &Precondition,
+        done: Result<Outcome, CallError>,
+    ) -> Result<Outcome, CallError> {
+        if let Err(error) = &done
             && error.code() == Some(404)
         {
             self.member.store.observe_absence(self.key, &seen.uid);
         }
+        done
     }
 
-    /// Sets the replicas of the ReplicaSet that was seen, unless its spec or its owner has changed since.
-    async fn scale(self, seen: &Precondition, from: u32, to: u32) -> Result<Outcome, CallError> {
-        let label = labels::FEDERATION.replace('/', "~1");
-        let mut expected = vec![
-            ("/metadata/uid".to_owned(), json!(seen.uid)),
-            ("/metadata/generation".to_owned(), json!(seen.generation)),
-            ("/spec/replicas".to_owned(), json!(from)),
-            (
-                format!("/metadata/labels/{label}"),
-                json!(*self.executor.federation),
-            ),
-        ];
-        if !seen.has_owners {
-            // Passes only if the field is absent.
-            expected.push(("/metadata/ownerReferences".to_owned(), Value::Null));
-        }
-        if let Some(version) = &seen.resource_version {
-            expected.push(("/metadata/resourceVersion".to_owned(), json!(version)));
-        }
-        let tests = expected
-            .into_iter()
-            .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }));
-        let replace = json!({ "op": "replace", "path": "/spec/replicas", "value": to });
-        let patch: Value = tests.chain([replace]).collect();
-        let write = Box::pin(self.patch("scale", &patch));
-        self.change_replicas(seen, to, write).await
-    }
-
-    /// Changes the set by a JSON patch that begins with tests.
-    async fn patch(self, verb: &'static str, patch: &impl Serialize) -> Result<Outcome, CallError> {
+    /// Changes the workload by a JSON patch that begins with tests.
+    async fn patch(self, verb: &'static str, patch: &JsonPatch<'_>) -> Result<Outcome, CallError> {
         let path = self.path();
         let call = calls::json_patch(&self.member.client, &path, patch);
         match self.written(verb, call).await {
             // The API server doesn't say which of the tests failed.
-            Err(error) if error.is_failed_test() => Ok(changed_meanwhile()),
+            Err(error) if error.is_failed_test() => Ok(self.changed_meanwhile()),
             answer => answer,
         }
     }
 
-    /// Creates the set. Every error counts as a rejection (F28).
-    async fn create(self, frs: &ValidFrs, replicas: u32) -> Outcome {
-        let object = self.desired(frs, replicas);
-        let error = match self.post(&object).await {
-            Ok(outcome) => return outcome,
-            Err(error) => error,
-        };
-        let retried = match error.code() {
-            // The member rejects the credentials and not the set: the probe will show that as well.
-            Some(401) => return failed_write(&error),
-            Some(404) => match self.create_namespace().await {
-                Ok(()) => self.post(&object).await,
-                Err(error) => Err(error),
-            },
-            Some(409) => return self.adopt(frs, replicas).await,
-            _ => Err(error),
-        };
-        retried.unwrap_or_else(|error| match error.code() {
-            // A 403 may be about the namespace, or the credentials.
-            Some(400 | 413 | 422) => Outcome::TemplateRejected {
-                message: error.to_string(),
-                creates: true,
-            },
-            _ => Outcome::Rejected {
-                kind: RejectionKind::Rejected,
-                message: error.to_string(),
-            },
-        })
-    }
-
-    async fn create_namespace(self) -> Result<(), CallError> {
-        let name = &*self.key.namespace;
-        let Executor {
-            namespaces,
-            host_namespaces,
-            ..
-        } = self.executor;
-        if !namespaces.create {
-            return Err(CallError::NotSent(messages::namespace_not_created(name)));
-        }
-        // Without them the member might run what the host's pod security rejects.
-        let mut labels = host_namespaces
-            .labels(name)
-            .map_err(|why| CallError::NotSent(messages::namespace_labels_unknown(name, &why)))?;
-        labels.retain(|key, _| namespaces.copies(key));
-        let metadata = json!({ "name": name, "labels": labels });
-        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
-        let call = calls::post(&self.member.client, "/api/v1/namespaces", &namespace);
-        match self.call("create namespace", call).await {
-            Err(error) if error.code() != Some(409) => Err(error),
-            Ok(IgnoredAny) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Writes the whole set, if its spec is still the one that was seen (F29).
-    async fn overwrite(
-        self,
-        frs: &ValidFrs,
-        seen: &Precondition,
-        replicas: u32,
-    ) -> Result<Outcome, CallError> {
-        let live = self.get().await?;
-        if live.metadata.uid != seen.uid || live.metadata.generation != seen.generation {
-            return Ok(changed_meanwhile());
-        }
-        if self.foreign_owner(&live).is_some() {
-            return Ok(changed_meanwhile());
-        }
-        let write = Box::pin(self.write_over(frs, &live, replicas));
-        self.change_replicas(seen, replicas, write).await
-    }
-
-    /// Sends a `write` that sets the replicas to `to`: from now on the store counts with them, because the write may be carried
-    /// out, unless the response shows that it was not.
-    async fn change_replicas(
-        self,
-        seen: &Precondition,
-        to: u32,
-        write: impl Future<Output = Result<Outcome, CallError>>,
-    ) -> Result<Outcome, CallError> {
-        if is_planted(PlantedBug::LostScaleDownForgotten) {
-            return write.await;
-        }
-        let store = &self.member.store;
-        store.observe_scale(self.key, &seen.uid, seen.generation, to);
-        let done = write.await;
-        let is_rejected = match &done {
-            Ok(outcome) => matches!(outcome, Outcome::Conflict(_)),
-            Err(error) => matches!(error.code(), Some(400..500)),
-        };
-        if is_rejected {
-            store.observe_rejected_scale(self.key, &seen.uid, seen.generation);
-        }
-        done
-    }
-
-    /// The owner of the set `live`, if it isn't ours: the set must not be written or deleted then (F29, F40).
+    /// The owner of the workload `live`, if it isn't ours: the workload must not be written or deleted then (F29, F40).
     fn foreign_owner(self, live: &LiveSet) -> Option<String> {
         live.foreign_owner(&self.executor.federation)
     }
 
     /// The object that fedrs writes.
-    fn desired<'a>(self, frs: &'a ValidFrs, replicas: u32) -> ReplicaSet<'a>
+    fn desired<'a>(self, source: &Source<'a>, replicas: u32) -> Workload<'a>
     where
         Self: 'a,
     {
-        ReplicaSet::of(frs, &self.executor.federation, &self.member.name, replicas)
+        Workload::of(source, &self.member.name, replicas)
     }
 
     fn path(self) -> String {
@@ -420,24 +325,18 @@ impl LocalWorkload<'_> {
     }
 
     fn collection(self) -> String {
-        format!(
-            "/apis/apps/v1/namespaces/{}/replicasets",
-            self.key.namespace
-        )
+        self.collection_of(self.key.kind)
+    }
+
+    /// The path of the local workloads of the sets of a kind.
+    fn collection_of(self, kind: SetKind) -> String {
+        let (namespace, resource) = (&self.key.namespace, local_resource(kind));
+        format!("/apis/apps/v1/namespaces/{namespace}/{resource}")
     }
 
     async fn get(self) -> Result<LiveSet, CallError> {
         self.call("get", calls::get(&self.member.client, &self.path()))
             .await
-    }
-
-    async fn post(self, object: &ReplicaSet<'_>) -> Result<Outcome, CallError> {
-        let collection = self.collection();
-        self.written(
-            "create",
-            calls::post(&self.member.client, &collection, object),
-        )
-        .await
     }
 
     /// Waits for `call` until its deadline, and measures it.
@@ -453,19 +352,30 @@ impl LocalWorkload<'_> {
         answer
     }
 
-    /// Waits for a write of the set, and puts the response into the member's store.
+    /// Waits for a write of the workload, and puts the response into the member's store.
     async fn written(
         self,
         verb: &'static str,
         call: impl Future<Output = kube::Result<WorkloadState>>,
     ) -> Result<Outcome, CallError> {
-        let set = self.call(verb, call).await?;
+        let mut set = self.call(verb, call).await?;
+        // What is read of a ReplicaSet is in a Deployment as well.
+        set.key.kind = self.key.kind;
         self.member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }
+
+    fn changed_meanwhile(self) -> Outcome {
+        Outcome::Conflict(format!("the {} has changed", self.kind()))
+    }
+
+    /// The kind of the workload.
+    fn kind(self) -> &'static str {
+        local_kind(self.key.kind)
+    }
 }
 
-/// The outcome of a failed write of an existing set. Only a rejection says for sure that nothing was written.
+/// The outcome of a failed write of an existing workload. Only a rejection says for sure that nothing was written.
 fn failed_write(error: &CallError) -> Outcome {
     match error.code() {
         Some(404 | 409) => Outcome::Conflict(error.to_string()),
@@ -474,11 +384,17 @@ fn failed_write(error: &CallError) -> Outcome {
     }
 }
 
-/// Whether validation or admission rejected the whole object, so that its replicas alone may be accepted.
-fn rejects_object(error: &CallError) -> bool {
-    matches!(error.code(), Some(400 | 403 | 413 | 422))
-}
-
-fn changed_meanwhile() -> Outcome {
-    Outcome::Conflict("the ReplicaSet has changed".to_owned())
+/// The outcome of a failed write of an existing workload with its template.
+fn failed_template(error: &CallError) -> Outcome {
+    // Validation or admission rejects the whole object: its replicas alone may be accepted.
+    if matches!(error.code(), Some(400 | 403 | 413 | 422)) {
+        return Outcome::TemplateRejected {
+            message: error.to_string(),
+            creates: false,
+        };
+    }
+    match failed_write(error) {
+        Outcome::Unknown(message) => Outcome::TemplateUnknown(message),
+        outcome => outcome,
+    }
 }

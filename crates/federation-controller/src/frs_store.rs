@@ -15,7 +15,7 @@ use reflector::ResourceVersion;
 
 use crate::{
     frs_object::FrsObject,
-    manifest,
+    manifest::{self, DeploymentSettings},
     selector_index::{MAX_KNOWN, SelectorIndex},
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct Entry {
     pub(crate) preferences_hash: Option<String>,
     /// The valid spec, or what is wrong with it (F4).
     pub(crate) valid: Result<Arc<ValidFrs>, Vec<FieldError>>,
+    /// What only the local Deployments of a FederatedDeployment have.
+    pub(crate) deployment: DeploymentSettings,
     /// Hash of the local ReplicaSets' spec as it would be written.
     pub(crate) desired_spec_hash: u64,
     /// Hash of the template; 0 while it is invalid.
@@ -172,6 +174,7 @@ impl Entry {
     /// Whether the specs of both are the same.
     fn has_spec_of(&self, other: &Self) -> bool {
         self.valid == other.valid
+            && self.deployment == other.deployment
             && self.federation == other.federation
             && self.deletion_policy == other.deletion_policy
     }
@@ -209,6 +212,7 @@ impl Entry {
             federation: own_federation,
             deletion_policy,
             valid: valid.map(Arc::new),
+            deployment: DeploymentSettings::default(),
             desired_spec_hash,
             template,
         }

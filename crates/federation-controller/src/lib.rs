@@ -34,6 +34,7 @@ mod frs_object;
 mod frs_store;
 mod frs_watch;
 mod host_namespaces;
+mod local_kind;
 mod manifest;
 mod messages;
 mod readiness;

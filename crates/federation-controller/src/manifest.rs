@@ -1,22 +1,58 @@
-//! The local ReplicaSet as fedrs writes it: an apps/v1 ReplicaSet of the FederatedReplicaSet's own name and namespace.
+//! The local workload as fedrs writes it: an apps/v1 ReplicaSet or Deployment of the federated set's own name and namespace.
 //!
-//! It borrows from the FederatedReplicaSet, and its template stays a text. The order of the fields is that of their names:
-//! the hashes of the texts are stored in members and statuses.
+//! It borrows from the set, and its template stays a text. The order of the fields is that of their names: the hashes of the
+//! texts are stored in members and statuses.
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{JsonText, ValidFrs, ValidTemplate, annotations, labels};
+use federated_rollout::Strategy;
+use fedrs_api::{JsonText, SetKind, ValidFrs, ValidTemplate, annotations, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::local_kind::local_kind;
+
 /// Labels or annotations.
 type Texts<'a> = BTreeMap<&'a str, &'a str>;
 
-/// A local ReplicaSet.
+/// The longest progress deadline, in seconds: API servers take it for none.
+pub(crate) const NO_PROGRESS_DEADLINE: u32 = i32::MAX.unsigned_abs();
+
+/// What a local workload is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    /// The set. Its key has the kind.
+    pub(crate) frs: &'a ValidFrs,
+    /// What only Deployments have.
+    pub(crate) deployment: DeploymentSettings,
+    /// The federation that owns the workload (F40).
+    pub(crate) federation: &'a str,
+}
+
+/// What a Deployment has and a ReplicaSet has not, apart from the strategy, which is lent. The same in each member. The default
+/// is that of API servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeploymentSettings {
+    /// `progressDeadlineSeconds`, from 1 to [`NO_PROGRESS_DEADLINE`]. Must be above `minReadySeconds`.
+    pub(crate) progress_deadline_seconds: u32,
+    /// `revisionHistoryLimit`: how many ReplicaSets without replicas are kept, at most `i32::MAX`.
+    pub(crate) revision_history_limit: u32,
+}
+
+impl Default for DeploymentSettings {
+    fn default() -> Self {
+        Self {
+            progress_deadline_seconds: 600,
+            revision_history_limit: 10,
+        }
+    }
+}
+
+/// A local workload.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ReplicaSet<'a> {
+pub(crate) struct Workload<'a> {
     api_version: &'static str,
     kind: &'static str,
     metadata: Metadata<'a>,
@@ -30,19 +66,26 @@ struct Metadata<'a> {
     namespace: &'a str,
 }
 
-/// The spec of a local ReplicaSet.
+/// The spec of a local workload.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec<'a> {
-    min_ready_seconds: u32,
+    pub(crate) min_ready_seconds: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress_deadline_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replicas: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision_history_limit: Option<u32>,
     selector: &'a LabelSelector,
-    template: Template<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strategy: Option<RollingUpdate>,
+    pub(crate) template: Template<'a>,
 }
 
+/// The template of a local workload.
 #[derive(Debug, Serialize)]
-struct Template<'a> {
+pub(crate) struct Template<'a> {
     metadata: TemplateMetadata<'a>,
     spec: &'a JsonText,
 }
@@ -53,31 +96,99 @@ struct TemplateMetadata<'a> {
     labels: Texts<'a>,
 }
 
-impl<'a> ReplicaSet<'a> {
-    /// The local ReplicaSet of `frs` in `member` with `replicas`.
+/// `strategy` of a Deployment, of the type RollingUpdate. API servers would default what is absent, and round percentages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RollingUpdate {
+    rolling_update: MaxPods,
+    r#type: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MaxPods {
+    max_surge: u32,
+    max_unavailable: u32,
+}
+
+impl From<Strategy> for RollingUpdate {
+    /// What exceeds an API server's integers is as good as their maximum.
+    fn from(strategy: Strategy) -> Self {
+        let pods = |pods: u64| i32::try_from(pods).unwrap_or(i32::MAX).unsigned_abs();
+        Self {
+            rolling_update: MaxPods {
+                max_surge: pods(strategy.surge),
+                max_unavailable: pods(strategy.unavailable),
+            },
+            r#type: "RollingUpdate",
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The template with the labels of the set and the federation, so that a member's other pods are never watched.
+    pub(crate) fn template(&self) -> Template<'a> {
+        let metadata = &self.frs.template.metadata;
+        let hash = format!("{:08x}", template_hash(self.frs));
+        let mut template = self.bare_template();
+        (template.metadata.annotations).insert(annotations::TEMPLATE_HASH, hash);
+        template.metadata.labels = with_own(&metadata.labels, self.frs, self.federation);
+        template
+    }
+
+    /// The template as the user wrote it.
+    pub(crate) fn bare_template(&self) -> Template<'a> {
+        let ValidTemplate { metadata, spec } = &self.frs.template;
+        let annotations = metadata.annotations.iter();
+        let annotations = annotations.map(|(key, value)| (&**key, value.clone()));
+        Template {
+            metadata: TemplateMetadata {
+                annotations: annotations.collect(),
+                labels: texts(&metadata.labels).collect(),
+            },
+            spec,
+        }
+    }
+
+    fn spec(&self, replicas: Option<u32>) -> Spec<'a> {
+        let deployment = match self.frs.key.kind {
+            SetKind::FederatedReplicaSet => None,
+            SetKind::FederatedDeployment => Some(self.deployment),
+        };
+        Spec {
+            min_ready_seconds: self.frs.min_ready_seconds,
+            progress_deadline_seconds: deployment
+                .map(|settings| settings.progress_deadline_seconds),
+            replicas,
+            revision_history_limit: deployment.map(|settings| settings.revision_history_limit),
+            selector: &self.frs.selector,
+            strategy: deployment.map(|_| Strategy::WITHOUT_LOAN.into()),
+            template: self.template(),
+        }
+    }
+}
+
+impl<'a> Workload<'a> {
+    /// The local workload in `member` with `replicas`. A Deployment has [`Strategy::WITHOUT_LOAN`]: a larger one comes with a
+    /// template only.
     ///
-    /// The pods carry the labels of the set and the federation, so that a member's other pods are never watched; the
-    /// selector is the user's own, so that pods left behind are adopted (F30).
-    pub(crate) fn of(
-        frs: &'a ValidFrs,
-        federation: &'a str,
-        member: &'a str,
-        replicas: u32,
-    ) -> Self {
+    /// The pods carry the labels of the set and the federation; the selector is the user's own, so that pods left behind are
+    /// adopted (F30).
+    pub(crate) fn of(source: &Source<'a>, member: &'a str, replicas: u32) -> Self {
+        let Source {
+            frs, federation, ..
+        } = *source;
         let mut labels = with_own(&frs.labels, frs, federation);
         labels.insert(labels::MEMBER_CLUSTER, member);
         Self {
             api_version: "apps/v1",
-            kind: "ReplicaSet",
+            kind: local_kind(frs.key.kind),
             metadata: Metadata {
                 labels,
                 name: &frs.key.name,
                 namespace: &frs.key.namespace,
             },
-            spec: Spec {
-                replicas: Some(replicas),
-                ..spec_of(frs, federation)
-            },
+            spec: source.spec(Some(replicas)),
         }
     }
 
@@ -87,20 +198,25 @@ impl<'a> ReplicaSet<'a> {
     }
 }
 
-/// Hash of all of a [`ReplicaSet`] that is the same in every member: without replicas.
+/// Hash of all of a local ReplicaSet that is the same in every member: without replicas.
 pub(crate) fn spec_hash(frs: &ValidFrs, federation: &str) -> u64 {
     #[derive(Serialize)]
     struct Written<'a> {
         labels: &'a BTreeMap<String, String>,
         spec: Spec<'a>,
     }
+    let source = Source {
+        frs,
+        deployment: DeploymentSettings::default(),
+        federation,
+    };
     hash(&Written {
         labels: &frs.labels,
-        spec: spec_of(frs, federation),
+        spec: source.spec(None),
     })
 }
 
-/// The labels that a local ReplicaSet and its pods carry.
+/// The labels that a local workload and its pods carry.
 pub(crate) fn own_labels<'a>(
     frs: &'a ValidFrs,
     federation: &'a str,
@@ -117,29 +233,11 @@ fn with_own<'a>(
     frs: &'a ValidFrs,
     federation: &'a str,
 ) -> Texts<'a> {
-    let labels = labels.iter().map(|(key, value)| (&**key, &**value));
-    labels.chain(own_labels(frs, federation)).collect()
+    texts(labels).chain(own_labels(frs, federation)).collect()
 }
 
-fn spec_of<'a>(frs: &'a ValidFrs, federation: &'a str) -> Spec<'a> {
-    let metadata = &frs.template.metadata;
-    let annotations = metadata.annotations.iter();
-    let annotations = annotations.map(|(key, value)| (&**key, value.clone()));
-    let template = format!("{:08x}", template_hash(frs));
-    Spec {
-        min_ready_seconds: frs.min_ready_seconds,
-        replicas: None,
-        selector: &frs.selector,
-        template: Template {
-            metadata: TemplateMetadata {
-                annotations: annotations
-                    .chain([(annotations::TEMPLATE_HASH, template)])
-                    .collect(),
-                labels: with_own(&metadata.labels, frs, federation),
-            },
-            spec: &frs.template.spec,
-        },
-    }
+fn texts(texts: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+    texts.iter().map(|(key, value)| (&**key, &**value))
 }
 
 /// Hash of the template as the user wrote it, never 0: identifies the pods that were created from it.
@@ -196,8 +294,12 @@ mod tests {
         let metadata = &template["metadata"];
         let written = json!({ "labels": metadata["labels"], "annotations": metadata["annotations"], "spec": template["spec"] });
         assert_eq!(u64::from(template_hash(&frs)), hash_of(&written) >> 32);
-        let replica_set = ReplicaSet::of(&frs, "blue", "eu", 7);
-        let mut written = serde_json::to_value(&replica_set).unwrap();
+        let source = Source {
+            frs: &frs,
+            deployment: DeploymentSettings::default(),
+            federation: "blue",
+        };
+        let mut written = serde_json::to_value(Workload::of(&source, "eu", 7)).unwrap();
         let ours = json!({ "fedrs.dev/federation": "blue", "fedrs.dev/replica-set": "web" });
         let with_ours = |mut labels: Value| {
             let labels_of_ours = ours.as_object().unwrap().clone();

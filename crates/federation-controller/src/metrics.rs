@@ -21,16 +21,22 @@ const PART_BUCKETS: [f64; 9] = [
 ];
 
 /// The calls that are measured.
-const VERBS: [&str; 9] = [
+const VERBS: [&str; 15] = [
     "get",
     "create",
     "scale",
     "overwrite",
+    "roll",
+    "shrink",
+    "fence",
+    "compare template",
     "release",
     "delete",
     "create namespace",
     "list pods",
     "patch pod",
+    "list replicasets",
+    "patch replicaset",
 ];
 /// Their results, apart from HTTP statuses.
 const OK: &str = "ok";

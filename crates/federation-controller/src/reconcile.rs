@@ -331,7 +331,7 @@ fn event_of(key: &ObjectKey, cluster: &str, done: &Event, outcome: &Outcome) -> 
     {
         tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
     }
-    outcome_event(cluster, done, outcome)
+    outcome_event(key.kind, cluster, done, outcome)
 }
 
 /// The duration from `now` until `time`, rounded up: a wait must not end before `time`.

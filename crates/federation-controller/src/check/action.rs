@@ -1,11 +1,12 @@
-//! Changes of the members' local ReplicaSets, each conditional on the set that it was decided for.
+//! Changes of the members' local workloads, each conditional on the workload that it was decided for.
 
 use cluster_informer::WorkloadState;
+use federated_rollout::{Action as RolloutAction, Strategy};
 use fedrs_api::{EventReason, pluralize};
 
 use crate::event::Event;
 
-/// One change of one member's local ReplicaSet.
+/// One change of one member's local workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// The member.
@@ -18,10 +19,13 @@ pub struct Action {
     pub event: Event,
 }
 
-/// How a local ReplicaSet changes. Carries the precondition of the write.
+/// How a local workload, a ReplicaSet or a Deployment, changes. Carries the precondition of the write.
+///
+/// The template of a Deployment that exists changes by [`Rollout`](Self::Rollout) only: any difference replaces its pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetChange {
-    /// Create the set, which does not exist.
+    /// Create the workload, which does not exist. A Deployment gets the strategy
+    /// [`WITHOUT_LOAN`](federated_rollout::Strategy::WITHOUT_LOAN). One of its name that exists is adopted (F29).
     Create {
         /// Its `spec.replicas`.
         replicas: u32,
@@ -35,7 +39,8 @@ pub enum SetChange {
         /// Its replicas afterwards.
         to: u32,
     },
-    /// Write all of it: its template is not the desired one (F29).
+    /// Write all of a ReplicaSet: its template is not the desired one (F29). Of a Deployment, write all but the template and the
+    /// strategy, and end a pause.
     Overwrite {
         /// The set as it was seen.
         seen: Precondition,
@@ -44,10 +49,17 @@ pub enum SetChange {
         /// Whether another writer changed the set. If not, the FederatedReplicaSet has changed.
         drifted: bool,
     },
-    /// Label the pods that the set adopted (F30).
+    /// Label the pods that the set adopted (F30), and the ReplicaSets of a Deployment.
     LabelPods {
         /// The set as it was seen.
         seen: Precondition,
+    },
+    /// Carry out a write of the rollout in a Deployment.
+    Rollout {
+        /// The Deployment as it was seen; the generation is that of [`Write`](federated_rollout::Write).
+        seen: Precondition,
+        /// What to write.
+        action: RolloutAction,
     },
 }
 
@@ -87,6 +99,18 @@ impl SetChange {
             }
             Self::Overwrite { .. } => (EventReason::Updated, "template updated".to_owned()),
             Self::LabelPods { .. } => (EventReason::PodsAdopted, "adopted pods labeled".to_owned()),
+            Self::Rollout { action, .. } => {
+                let text = match action {
+                    RolloutAction::Roll(strategy) => {
+                        format!("template updated with {}", described(strategy))
+                    }
+                    RolloutAction::Shrink(strategy) => {
+                        format!("strategy set to {}", described(strategy))
+                    }
+                    RolloutAction::Fence => "earlier writes of the template fenced off".to_owned(),
+                };
+                (EventReason::Updated, text)
+            }
         };
         let text = format!("{cluster}: {text}");
         match reason {
@@ -94,6 +118,11 @@ impl SetChange {
             _ => Event::normal(reason, text),
         }
     }
+}
+
+fn described(strategy: Strategy) -> String {
+    let Strategy { unavailable, surge } = strategy;
+    format!("maxUnavailable {unavailable} and maxSurge {surge}")
 }
 
 /// The object, in the state that a write was decided for.

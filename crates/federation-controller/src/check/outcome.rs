@@ -21,7 +21,7 @@ pub type Outcomes = BTreeMap<String, Outcome>;
 pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(WorkloadState),
-    /// Its replicas were changed, and its template stays.
+    /// Its replicas, or other fields of a Deployment, were changed, and its template stays.
     Scaled {
         /// The set as the member now shows it.
         set: WorkloadState,
@@ -32,6 +32,9 @@ pub enum Outcome {
     Adopted {
         /// The set.
         set: WorkloadState,
+        /// Whether its template is the desired one now. The one of a Deployment stays as it was found: where it differs, a
+        /// rollout is due.
+        has_desired: bool,
         /// What was changed in it, for people.
         changed: String,
     },
@@ -134,6 +137,14 @@ fn record(
         internal.requested_replicas = internal.requested_replicas.map(|most| most.min(replicas));
     }
     let writes = match outcome {
+        Outcome::Adopted {
+            set,
+            has_desired: false,
+            ..
+        } => {
+            record_created(internal);
+            writes.succeeded(set.generation, None)
+        }
         Outcome::Written(set) | Outcome::Adopted { set, .. } => {
             record_written(internal, set, desired_spec_hash);
             writes.succeeded(set.generation, None)
@@ -196,6 +207,11 @@ fn record_written(
 ) {
     internal.template = Some(TemplateRecord::new(desired_spec_hash, set.spec_hash));
     internal.template_rejection = None;
+    record_created(internal);
+}
+
+/// The member has the workload: no creation is rejected any more.
+fn record_created(internal: &mut ClusterInternalState) {
     if internal.rejection.take().is_some() {
         (internal.failures, internal.next_attempt_time) = (0, None);
     }

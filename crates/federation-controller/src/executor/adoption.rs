@@ -1,17 +1,28 @@
-//! Adopts a ReplicaSet that has the name of a local ReplicaSet (F29): it existed before, or lost fedrs's labels.
+//! Adopts a workload that has the name of a local one (F29): it existed before, or lost fedrs's labels.
+//!
+//! A ReplicaSet gets our template, which is for new pods. In a Deployment any difference of the template replaces all pods. So
+//! the one that was found stays, also without our labels: these enter with the next template that the user writes, by a
+//! rollout. What differs from the user's own template is a rollout as well.
 
-use fedrs_api::{RejectionKind, ValidFrs};
+use federated_rollout::Strategy;
+use fedrs_api::{RejectionKind, SetKind};
 use reflector::printable;
 
 use super::{
     LocalWorkload, failed_write,
+    json_patch::{JsonPatch, Operand},
     live_set::{LiveSet, LiveSpec, images},
+    rollout::add_settings,
 };
-use crate::{calls::CallError, check::Outcome};
+use crate::{
+    calls::{self, CallError},
+    check::Outcome,
+    manifest::Source,
+};
 
 impl LocalWorkload<'_> {
-    /// Adopts an existing ReplicaSet of this name (F29), or returns why it must not.
-    pub(super) async fn adopt(self, frs: &ValidFrs, replicas: u32) -> Outcome {
+    /// Adopts an existing workload of this name (F29), or returns why it must not.
+    pub(super) async fn adopt(self, source: &Source<'_>, replicas: u32) -> Outcome {
         let live = match self.get().await {
             Ok(live) => live,
             // Gone since the POST: the next check creates it.
@@ -19,7 +30,7 @@ impl LocalWorkload<'_> {
         };
         if live.metadata.is_deleting {
             // Most deletions end in a moment; one that hangs counts as a rejection later.
-            return Outcome::Failed("the existing ReplicaSet is being deleted".to_owned());
+            return Outcome::Failed(format!("the existing {} is being deleted", self.kind()));
         }
         if let Some(message) = self.foreign_owner(&live) {
             let kind = RejectionKind::NameConflict;
@@ -27,9 +38,17 @@ impl LocalWorkload<'_> {
         }
         // Running replicas stay: later checks remove the surplus without a dip.
         let replicas = replicas.max(live.spec.replicas.unwrap_or(0));
-        match self.write_over(frs, &live, replicas).await {
+        let has_desired = match self.key.kind {
+            SetKind::FederatedReplicaSet => true,
+            SetKind::FederatedDeployment => match self.has_template(source, &live).await {
+                Ok(has_template) => has_template,
+                Err(error) => return failed_write(&error),
+            },
+        };
+        match self.write_over(source, &live, replicas, true).await {
             Ok(Outcome::Written(set)) => Outcome::Adopted {
-                changed: changes(&live.spec, frs, set.replicas),
+                changed: changes(source, &live.spec, set.replicas),
+                has_desired,
                 set,
             },
             Ok(outcome) => outcome,
@@ -37,22 +56,66 @@ impl LocalWorkload<'_> {
         }
     }
 
-    /// Writes our spec and labels over the set that was read as `live`, and keeps the metadata of others. Its pods stay. If
-    /// its selector differs, which is immutable, deletes it without its pods: the next check creates ours.
+    /// Writes our spec and labels over the workload that was read as `live`, and keeps the metadata of others. Its pods stay.
+    /// A Deployment keeps its template; if it `is_found`, its pause as well, since its pods may be of several templates, and it
+    /// gets the strategy without a loan. If its selector differs, which is immutable, deletes the workload without its pods: the
+    /// next check creates ours.
     pub(super) async fn write_over(
         self,
-        frs: &ValidFrs,
+        source: &Source<'_>,
         live: &LiveSet,
         replicas: u32,
+        is_found: bool,
     ) -> Result<Outcome, CallError> {
-        if live.spec.selector != frs.selector {
+        if live.spec.selector != source.frs.selector {
             return self.replace(live).await;
         }
-        let ours = self.desired(frs, replicas);
-        self.patch("overwrite", &live.overwrite(&ours)).await
+        let ours = self.desired(source, replicas);
+        let metadata = &live.metadata;
+        let mut patch = JsonPatch::of_read(&metadata.uid, &metadata.resource_version);
+        match self.key.kind {
+            SetKind::FederatedReplicaSet => patch.replace("/spec", Operand::Spec(&ours.spec)),
+            SetKind::FederatedDeployment => {
+                patch.add("/spec/replicas", replicas.into());
+                add_settings(&mut patch, source);
+                if is_found {
+                    let strategy = Strategy::WITHOUT_LOAN.into();
+                    patch.add("/spec/strategy", Operand::Strategy(strategy));
+                } else {
+                    patch.add("/spec/paused", Operand::Bool(false));
+                }
+            }
+        }
+        let labels = ours.labels().iter().map(|(key, value)| (*key, *value));
+        patch.add_labels(live.has_labels(), labels);
+        self.patch("overwrite", &patch).await
     }
 
-    /// Deletes the set without its pods; the next check creates ours, which adopts them.
+    /// Whether the Deployment that was read as `live` has the user's template, with our labels or without any: whether a write
+    /// of it would change nothing, what the API server adds included. Writes nothing.
+    async fn has_template(self, source: &Source<'_>, live: &LiveSet) -> Result<bool, CallError> {
+        if live.spec.selector != source.frs.selector {
+            return Ok(false);
+        }
+        let template = if live.spec.has_labeled_template() {
+            source.template()
+        } else {
+            source.bare_template()
+        };
+        let metadata = &live.metadata;
+        let mut patch = JsonPatch::of_read(&metadata.uid, &metadata.resource_version);
+        patch.replace("/spec/template", Operand::Template(&template));
+        let path = self.path();
+        let call = calls::dry_json_patch(&self.member.client, &path, &patch);
+        match self.call("compare template", call).await {
+            Ok(LiveSet { metadata, .. }) => Ok(metadata.generation == live.metadata.generation),
+            // It is written by a rollout, which reports the rejection.
+            Err(error) if error.code() == Some(422) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the workload without its pods; the next check creates ours, which adopts them.
     async fn replace(self, live: &LiveSet) -> Result<Outcome, CallError> {
         self.delete(live, "Orphan").await?;
         let was = described(live);
@@ -61,13 +124,17 @@ impl LocalWorkload<'_> {
 }
 
 /// What an adoption changed in the spec that was there before.
-fn changes(before: &LiveSpec, frs: &ValidFrs, replicas: u32) -> String {
+fn changes(source: &Source<'_>, before: &LiveSpec, replicas: u32) -> String {
     let mut changes = Vec::new();
     let replicas_before = before.replicas.unwrap_or_default();
     if replicas_before != replicas {
         changes.push(format!("replicas {replicas_before} to {replicas}"));
     }
-    let (images_before, images) = (before.images(), images(&frs.template.spec));
+    if source.frs.key.kind == SetKind::FederatedDeployment {
+        changes.push("strategy, settings and labels".to_owned());
+        return changes.join("; ");
+    }
+    let (images_before, images) = (before.images(), images(&source.frs.template.spec));
     if images_before != images {
         changes.push(format!("images {images_before} to {images}"));
     }
@@ -75,7 +142,7 @@ fn changes(before: &LiveSpec, frs: &ValidFrs, replicas: u32) -> String {
     changes.join("; ")
 }
 
-/// A description of a ReplicaSet with another selector: `replicas 2, images web:1, selector app=old`.
+/// A description of a workload with another selector: `replicas 2, images web:1, selector app=old`.
 fn described(live: &LiveSet) -> String {
     printable(&format!(
         "replicas {}, images {}, selector {}",
@@ -87,9 +154,11 @@ fn described(live: &LiveSet) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fedrs_api::ValidFrs;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::manifest::DeploymentSettings;
 
     fn live(spec: &Value) -> LiveSet {
         serde_json::from_str(&json!({ "spec": spec }).to_string()).unwrap()
@@ -121,7 +190,12 @@ mod tests {
                 "replicas 2 to 5; images web:1 to web:2; template and labels",
             ),
         ] {
-            assert_eq!(changes(&live(&before).spec, &frs, 5), expected);
+            let source = Source {
+                frs: &frs,
+                deployment: DeploymentSettings::default(),
+                federation: "",
+            };
+            assert_eq!(changes(&source, &live(&before).spec, 5), expected);
         }
         assert_eq!(
             described(&live(&spec(2, "web:1"))),

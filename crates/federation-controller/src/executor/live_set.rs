@@ -1,4 +1,4 @@
-//! A ReplicaSet as a member's API server shows it: the fields that are used, each with a type and a limit, because members are
+//! A ReplicaSet or Deployment as a member's API server shows it: the fields that are used, each with a type and a limit, because members are
 //! not trusted. Nothing of the response is written back.
 
 use fedrs_api::{JsonText, labels};
@@ -8,17 +8,14 @@ use reflector::{
     partial::{self, Text, for_each_entry, for_each_item, is_present, null_as_default},
     printable,
 };
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Deserializer, de::Error};
 
-use crate::{
-    manifest::{ReplicaSet, Spec},
-    messages,
-};
+use crate::{check::Precondition, messages};
 
 /// The most images of a set that are named.
 const MAX_IMAGES: usize = 8;
 
-/// A ReplicaSet.
+/// A ReplicaSet or Deployment.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct LiveSet {
@@ -125,9 +122,11 @@ impl<'de> Deserialize<'de> for LastWriter {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct LiveSpec {
     pub(super) replicas: Option<u32>,
+    /// Of a Deployment.
+    pub(super) progress_deadline_seconds: Option<i64>,
     #[serde(deserialize_with = "limited_selector")]
     pub(super) selector: LabelSelector,
     #[serde(deserialize_with = "null_as_default")]
@@ -157,7 +156,15 @@ pub(super) fn label(value: &str) -> String {
 #[serde(default)]
 struct LiveTemplate {
     #[serde(deserialize_with = "null_as_default")]
+    metadata: LiveTemplateMetadata,
+    #[serde(deserialize_with = "null_as_default")]
     spec: LivePodSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LiveTemplateMetadata {
+    labels: Option<LiveLabels>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -193,6 +200,12 @@ impl LiveSpec {
     pub(super) fn images(&self) -> String {
         self.template.spec.images.0.join(", ")
     }
+
+    /// Whether the template names the federation of its pods, as those that fedrs writes.
+    pub(super) fn has_labeled_template(&self) -> bool {
+        let labels = self.template.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.federation.is_some())
+    }
 }
 
 /// The images of a pod's spec, for people, as [`LiveSpec::images`] shows them.
@@ -213,46 +226,15 @@ impl LiveSet {
         Some(messages::controlled_by(kind, name))
     }
 
-    /// The operations of a JSON patch that put the spec and the labels of `ours` into the set, and keep the metadata of
-    /// others. They apply to the very object that was read.
-    pub(super) fn overwrite<'a>(&'a self, ours: &'a ReplicaSet<'a>) -> Vec<Operation<'a>> {
-        let metadata = &self.metadata;
-        let operation = |op, path: &str, value| {
-            let path = path.to_owned();
-            Operation { op, path, value }
-        };
-        let (uid, version) = (&*metadata.uid, &*metadata.resource_version);
-        let mut patch = vec![
-            operation("test", "/metadata/uid", Operand::Text(uid)),
-            operation("test", "/metadata/resourceVersion", Operand::Text(version)),
-            operation("replace", "/spec", Operand::Spec(&ours.spec)),
-        ];
-        if metadata.labels.is_none() {
-            patch.push(operation("add", "/metadata/labels", Operand::Empty {}));
-        }
-        patch.extend(ours.labels().iter().map(|(key, value)| {
-            let key = key.replace('~', "~0").replace('/', "~1");
-            let path = format!("/metadata/labels/{key}");
-            operation("add", &path, Operand::Text(value))
-        }));
-        patch
+    /// Whether it is the object that was seen, with the same spec.
+    pub(super) fn is_seen(&self, seen: &Precondition) -> bool {
+        self.metadata.uid == seen.uid && self.metadata.generation == seen.generation
     }
-}
 
-/// An operation of a JSON patch.
-#[derive(Debug, Serialize)]
-pub(super) struct Operation<'a> {
-    op: &'static str,
-    path: String,
-    value: Operand<'a>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Operand<'a> {
-    Text(&'a str),
-    Spec(&'a Spec<'a>),
-    Empty {},
+    /// Whether the object has labels.
+    pub(super) fn has_labels(&self) -> bool {
+        self.metadata.labels.is_some()
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
-//! fedrs's labels on pods that a local ReplicaSet adopted (F30), and on the pods of a local ReplicaSet that is released (F5).
+//! fedrs's labels on pods that a local workload adopted (F30), and on the pods of a local workload that is released (F5).
 //!
-//! The watch selects pods by these labels. An adopted pod has none at first, and counts only in the status of its set.
+//! The watch selects pods by these labels. An adopted pod has none at first, and counts only in the status of its set. Between
+//! a Deployment and its pods are ReplicaSets: the watch selects these by the same labels, to tell whose pods they are. Neither
+//! these labels nor those of pods are part of a template, so that no pod is replaced.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
-use fedrs_api::{ValidFrs, annotations, labels};
+use fedrs_api::{SetKind, annotations, labels, selector};
 use futures::{StreamExt, TryStreamExt, stream};
 use reflector::{
     Collection, ReflectorSettings, Uid,
@@ -14,28 +19,33 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::{LocalWorkload, live_set::label};
+use super::{
+    LocalWorkload,
+    live_set::{LiveSet, label},
+};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
-    manifest,
+    manifest::{Source, own_labels},
 };
 
 /// Concurrent writes of pods.
 const CONCURRENT_WRITES: usize = 8;
+/// The ReplicaSets of a Deployment whose pods are labeled: a rollout leaves few of them with pods.
+const MAX_REPLICA_SETS: usize = 1000;
 /// What the pods that are written at once may take, in bytes: ten thousand usual ones.
 const MAX_BYTES: usize = 1 << 20;
 /// The longest that all pages of pods may take together.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A pod, as far as its labels are concerned.
+/// A pod, or a ReplicaSet of a Deployment, as far as its labels are concerned.
 #[derive(Deserialize)]
-struct Pod {
-    metadata: PodMeta,
+struct Dependent {
+    metadata: DependentMeta,
 }
 
 #[derive(Deserialize)]
-struct PodMeta {
+struct DependentMeta {
     #[serde(deserialize_with = "partial::name")]
     name: Box<str>,
     #[serde(deserialize_with = "partial::name")]
@@ -50,7 +60,7 @@ struct PodMeta {
     controller: ControllerUid,
 }
 
-/// Our labels of a pod.
+/// Our labels of an object.
 #[derive(Default)]
 struct OwnLabels(BTreeMap<String, String>);
 
@@ -65,7 +75,7 @@ impl<'de> Deserialize<'de> for OwnLabels {
     }
 }
 
-/// The uid of the pod's controller.
+/// The uid of the object's controller.
 #[derive(Default)]
 struct ControllerUid(Option<Uid>);
 
@@ -87,34 +97,58 @@ impl<'de> Deserialize<'de> for ControllerUid {
     }
 }
 
-/// Pods to write.
+/// Which kind of dependents.
+#[derive(Clone, Copy)]
+enum Resource {
+    Pods,
+    ReplicaSets,
+}
+
+impl Resource {
+    /// The verbs of the metrics.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Pods => "list pods",
+            Self::ReplicaSets => "list replicasets",
+        }
+    }
+
+    fn patch(self) -> &'static str {
+        match self {
+            Self::Pods => "patch pod",
+            Self::ReplicaSets => "patch replicaset",
+        }
+    }
+}
+
+/// Pods or ReplicaSets to write.
 #[derive(Default)]
-struct Pods {
-    refs: Vec<PodRef>,
+struct Dependents {
+    refs: Vec<DependentRef>,
     bytes: usize,
     /// Whether there are more.
     has_more: bool,
 }
 
-/// What is kept of a pod to write.
-struct PodRef {
+/// What is kept of an object to write.
+struct DependentRef {
     name: Box<str>,
     uid: Box<str>,
 }
 
-impl Pods {
-    fn push(&mut self, PodMeta { name, uid, .. }: PodMeta) {
-        let bytes = self.bytes + size_of::<PodRef>() + name.len() + uid.len();
+impl Dependents {
+    fn push(&mut self, DependentMeta { name, uid, .. }: DependentMeta) {
+        let bytes = self.bytes + size_of::<DependentRef>() + name.len() + uid.len();
         if bytes > MAX_BYTES {
             self.has_more = true;
         } else {
             self.bytes = bytes;
-            self.refs.push(PodRef { name, uid });
+            self.refs.push(DependentRef { name, uid });
         }
     }
 }
 
-impl Pod {
+impl Dependent {
     fn has_labels(&self, labels: &BTreeMap<&str, &str>) -> bool {
         let own = &self.metadata.labels.0;
         labels
@@ -124,65 +158,103 @@ impl Pod {
 }
 
 impl LocalWorkload<'_> {
-    /// Adds our labels to the pods of the set with this uid that have none (F30). Of very many, the next check labels the
-    /// others.
+    /// Adds our labels to the pods of the workload with this uid that have none (F30); before that, to the ReplicaSets of a
+    /// Deployment. Of very many, the next check labels the others.
     pub(super) async fn label_pods(
         self,
-        frs: &ValidFrs,
+        source: &Source<'_>,
         uid: &str,
         generation: i64,
     ) -> Result<Outcome, CallError> {
-        let labels: BTreeMap<_, _> = manifest::own_labels(frs, &self.executor.federation).into();
-        let is_unlabeled = |pod: &Pod| !pod.has_labels(&labels);
-        let pods = self.pods(&frs.selector_text, uid, is_unlabeled).await?;
-        let pods = self.patch_pods(pods, &json!({ "labels": labels })).await?;
+        let labels: BTreeMap<_, _> = own_labels(source.frs, source.federation).into();
+        let patch = json!({ "labels": labels });
+        let is_unlabeled = |object: &Dependent| !object.has_labels(&labels);
+        let selector = &source.frs.selector_text;
+        let (owners, sets) = self.owners(selector, uid, is_unlabeled).await?;
+        self.patch_all(Resource::ReplicaSets, sets, &patch).await?;
+        let pods = self.dependents(Resource::Pods, selector, &owners, is_unlabeled);
+        let pods = self.patch_all(Resource::Pods, pods.await?, &patch).await?;
         Ok(Outcome::PodsLabeled { pods, generation })
     }
 
-    /// Removes our labels from the pods of the set with this uid (F5).
-    pub(super) async fn unlabel_pods(self, uid: &str) -> Result<(), CallError> {
+    /// Removes our labels from the pods of the workload that was read as `live` (F5), then from the ReplicaSets of a Deployment.
+    pub(super) async fn unlabel_pods(self, live: &LiveSet) -> Result<(), CallError> {
         let (name, federation) = (&self.key.name, &self.executor.federation);
         let own = [
-            (labels::REPLICA_SET, name),
+            (labels::REPLICA_SET, &**name),
             (labels::FEDERATION, federation),
         ];
-        let selector = own
+        let labeled = own
             .map(|(label, value)| format!("{label}={value}"))
             .join(",");
+        let own = own.into();
         let bare = json!({
             "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
             "annotations": { annotations::TEMPLATE_HASH: null },
         });
+        let selector = selector::to_text(&live.spec.selector);
+        let is_labeled = |set: &Dependent| set.has_labels(&own);
+        let uid = &live.metadata.uid;
+        let (owners, sets) = self.owners(&selector, uid, is_labeled).await?;
         loop {
-            let pods = self.pods(&selector, uid, |_| true).await?;
+            let pods = self.dependents(Resource::Pods, &labeled, &owners, |_| true);
+            let pods = pods.await?;
             let has_more = pods.has_more;
-            self.patch_pods(pods, &bare).await?;
+            self.patch_all(Resource::Pods, pods, &bare).await?;
             if !has_more {
-                return Ok(());
+                break;
             }
         }
+        self.patch_all(Resource::ReplicaSets, sets, &bare).await?;
+        Ok(())
     }
 
-    /// The first pods of the set with this uid that `selector` matches and `is_wanted` accepts.
-    async fn pods(
+    /// The uids of the controllers of the pods of the workload with this uid, which `selector` matches: itself, or the
+    /// ReplicaSets of a Deployment. And those of these ReplicaSets that `is_wanted` accepts.
+    async fn owners(
         self,
         selector: &str,
         uid: &str,
-        is_wanted: impl Fn(&Pod) -> bool,
-    ) -> Result<Pods, CallError> {
+        is_wanted: impl Fn(&Dependent) -> bool,
+    ) -> Result<(HashSet<Uid>, Dependents), CallError> {
+        let workload = HashSet::from([Uid::of(uid)]);
+        if self.key.kind == SetKind::FederatedReplicaSet {
+            return Ok((workload, Dependents::default()));
+        }
+        let mut owners = HashSet::new();
+        let sets = self.dependents(Resource::ReplicaSets, selector, &workload, |set| {
+            if owners.len() < MAX_REPLICA_SETS {
+                owners.insert(Uid::of(&set.metadata.uid));
+            }
+            is_wanted(set)
+        });
+        let sets = sets.await?;
+        Ok((owners, sets))
+    }
+
+    /// The first objects that `selector` matches, of which one of `owners` is the controller, and that `is_wanted` accepts.
+    async fn dependents(
+        self,
+        resource: Resource,
+        selector: &str,
+        owners: &HashSet<Uid>,
+        mut is_wanted: impl FnMut(&Dependent) -> bool,
+    ) -> Result<Dependents, CallError> {
         let settings = ReflectorSettings {
             page_timeout: self.executor.call_timeout,
             ..ReflectorSettings::default()
         };
-        let (mut pods, owner) = (Pods::default(), Uid::of(uid));
+        let mut found = Dependents::default();
         let client = self.member.client.clone();
-        let collection = Collection::with_labels(self.pods_path(), selector);
-        let listed = reflector::list(client, collection, &settings, |pod: Result<Pod, _>| {
-            if let Ok(pod) = pod
-                && pod.metadata.controller.0 == Some(owner)
-                && is_wanted(&pod)
+        let collection = Collection::with_labels(self.path_of(resource), selector);
+        let listed = reflector::list(client, collection, &settings, |object| {
+            let object: Result<Dependent, _> = object;
+            if let Ok(object) = object
+                && let Some(owner) = object.metadata.controller.0
+                && owners.contains(&owner)
+                && is_wanted(&object)
             {
-                pods.push(pod.metadata);
+                found.push(object.metadata);
             }
         });
         let started = Instant::now();
@@ -191,34 +263,42 @@ impl LocalWorkload<'_> {
             Err(_) => Err(CallError::Deadline(LIST_TIMEOUT)),
         };
         let (metrics, error) = (&self.executor.metrics, listed.as_ref().err());
-        metrics.called(&self.member.name, "list pods", error, started.elapsed());
-        listed.map(|()| pods)
+        metrics.called(&self.member.name, resource.list(), error, started.elapsed());
+        listed.map(|()| found)
     }
 
-    /// Merges `metadata` into the metadata of each pod; returns how many pods still existed.
-    async fn patch_pods(self, pods: Pods, metadata: &Value) -> Result<usize, CallError> {
-        let collection = self.pods_path();
-        let patch = async |pod: PodRef| {
+    /// Merges `metadata` into the metadata of each object; returns how many of them still existed.
+    async fn patch_all(
+        self,
+        resource: Resource,
+        objects: Dependents,
+        metadata: &Value,
+    ) -> Result<usize, CallError> {
+        let collection = self.path_of(resource);
+        let patch = async |object: DependentRef| {
             let mut metadata = metadata.clone();
-            metadata["uid"] = (*pod.uid).into();
-            let path = format!("{collection}/{}", pod.name);
+            metadata["uid"] = (*object.uid).into();
+            let path = format!("{collection}/{}", object.name);
             let patch = json!({ "metadata": metadata });
             let call = calls::merge_patch(&self.member.client, &path, &patch);
-            match self.call("patch pod", call).await {
-                // The pod is gone, or another one has its name: none of our labels is left.
+            match self.call(resource.patch(), call).await {
+                // The object is gone, or another one has its name: none of our labels is left.
                 Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(0),
                 answer => answer.map(|IgnoredAny| 1),
             }
         };
-        stream::iter(pods.refs)
+        stream::iter(objects.refs)
             .map(patch)
             .buffer_unordered(CONCURRENT_WRITES)
-            .try_fold(0, async |sum, pods| Ok(sum + pods))
+            .try_fold(0, async |sum, written| Ok(sum + written))
             .await
     }
 
-    fn pods_path(self) -> String {
-        format!("/api/v1/namespaces/{}/pods", self.key.namespace)
+    fn path_of(self, resource: Resource) -> String {
+        match resource {
+            Resource::Pods => format!("/api/v1/namespaces/{}/pods", self.key.namespace),
+            Resource::ReplicaSets => self.collection_of(SetKind::FederatedReplicaSet),
+        }
     }
 }
 
@@ -228,7 +308,7 @@ mod tests {
 
     #[test]
     fn s5_what_is_kept_of_pods_has_a_limit() {
-        let pod = |number: u32, label: &str| -> Pod {
+        let pod = |number: u32, label: &str| -> Dependent {
             let uid = format!("{number:036}");
             let pod = json!({ "metadata": {
                 "name": format!("web-{number:05}"),
@@ -240,7 +320,7 @@ mod tests {
         };
         let kept = pod(0, &"x".repeat(1_000_000)).metadata.labels.0;
         assert_eq!(kept[labels::FEDERATION].len(), 64);
-        let mut pods = Pods::default();
+        let mut pods = Dependents::default();
         for number in 0..10_000 {
             pods.push(pod(number, "").metadata);
         }

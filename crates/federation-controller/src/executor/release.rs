@@ -1,6 +1,6 @@
-//! Releases or deletes a local ReplicaSet (F5).
+//! Releases or deletes a local workload (F5).
 
-use fedrs_api::{DeletionPolicy, annotations, labels};
+use fedrs_api::{DeletionPolicy, SetKind, annotations, labels};
 use planted_bugs::{PlantedBug, is_planted};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -42,14 +42,17 @@ impl LocalWorkload<'_> {
     /// Removes our labels from the set and its pods, which keep running (F5) and may be adopted again.
     ///
     /// The labels of the template go first, so that pods created meanwhile have none. The labels of the set go last, because
-    /// the next attempt finds the set by them.
+    /// the next attempt finds the set by them. The template of a Deployment stays, with its labels: without them all pods would
+    /// be replaced.
     async fn release(self, live: &LiveSet, uid: &str) -> Result<(), CallError> {
-        let template = json!({ "spec": { "template": { "metadata": {
-            "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
-            "annotations": { annotations::TEMPLATE_HASH: null },
-        } } } });
-        self.merge(live, template).await?;
-        match self.unlabel_pods(uid).await {
+        if self.key.kind == SetKind::FederatedReplicaSet {
+            let template = json!({ "spec": { "template": { "metadata": {
+                "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
+                "annotations": { annotations::TEMPLATE_HASH: null },
+            } } } });
+            self.merge(live, template).await?;
+        }
+        match self.unlabel_pods(live).await {
             // Labels of pods mean nothing without the set: the deletion continues.
             Err(error) if error.is_rejection() => {
                 let (frs, cluster) = (self.key, &*self.member.name);

@@ -114,7 +114,7 @@ impl Model {
         let replicas = match *change {
             SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => replicas,
             SetChange::Scale { to, .. } => to,
-            SetChange::LabelPods { .. } => present,
+            SetChange::LabelPods { .. } | SetChange::Rollout { .. } => present,
         };
         let set = match before {
             Some(before) => WorkloadState {

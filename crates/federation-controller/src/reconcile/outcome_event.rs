@@ -1,15 +1,22 @@
 //! The events of actions' outcomes (F38). Pure.
 
-use fedrs_api::{EventReason, names, pluralize};
+use fedrs_api::{EventReason, SetKind, names, pluralize};
 
 use crate::{
     check::Outcome,
     event::{Event, EventType},
+    local_kind::local_kind,
     short_list::SHOWN,
 };
 
 /// The event of an outcome in `cluster`, if people should see it; `done` is the event of an action that was carried out.
-pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> Option<Event> {
+pub(super) fn outcome_event(
+    kind: SetKind,
+    cluster: &str,
+    done: &Event,
+    outcome: &Outcome,
+) -> Option<Event> {
+    let kind = local_kind(kind);
     let done_with = |detail: &str| Event {
         message: format!("{}{detail}", done.message),
         ..done.clone()
@@ -28,12 +35,12 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
         }
         Outcome::Adopted { changed, .. } => Event::warning(
             EventReason::Overwritten,
-            format!("{cluster}: adopted an existing ReplicaSet of this name: {changed}"),
+            format!("{cluster}: adopted an existing {kind} of this name: {changed}"),
         ),
         Outcome::Replaced { was } => Event::warning(
             EventReason::Overwritten,
             format!(
-                "{cluster}: deleted an existing ReplicaSet of this name ({was}) without its pods, because its selector is immutable"
+                "{cluster}: deleted an existing {kind} of this name ({was}) without its pods, because its selector is immutable"
             ),
         ),
         Outcome::Rejected { message, .. }
@@ -42,7 +49,7 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
             creates: true,
         } => Event::warning(
             EventReason::CreationRejected,
-            format!("{cluster} rejects the ReplicaSet: {message}"),
+            format!("{cluster} rejects the {kind}: {message}"),
         ),
         Outcome::TemplateRejected { message, .. } => Event::warning(
             EventReason::WriteRejected,
@@ -50,7 +57,7 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
         ),
         Outcome::Failed(message) => Event::warning(
             EventReason::WriteRejected,
-            format!("{cluster} rejects a change of the ReplicaSet: {message}"),
+            format!("{cluster} rejects a change of the {kind}: {message}"),
         ),
         Outcome::PodsLabeled { pods, .. } if *pods > 0 => {
             done_with(&format!(": {}", pluralize(*pods as u64, "pod")))
@@ -116,6 +123,7 @@ mod tests {
             repaired(Some(names::FIELD_MANAGER)),
             Outcome::Adopted {
                 set: set.clone(),
+                has_desired: true,
                 changed: "replicas 2 to 5; template and labels".to_owned(),
             },
             Outcome::Replaced {
@@ -136,12 +144,17 @@ mod tests {
             },
         ];
         let done = Event::normal(EventReason::ScaledUp, "eu: scaled up from 3 to 5");
-        let events = outcomes.map(|outcome| outcome_event("eu", &done, &outcome).unwrap());
+        let events = outcomes.map(|outcome| {
+            outcome_event(SetKind::FederatedReplicaSet, "eu", &done, &outcome).unwrap()
+        });
         let shown =
             events.map(|event| format!("{:?} {}: {}", event.type_, event.reason, event.message));
         insta::assert_snapshot!(shown.join("\n"));
         for outcome in [Outcome::Pending, Outcome::Conflict(String::new())] {
-            assert_eq!(outcome_event("eu", &done, &outcome), None);
+            assert_eq!(
+                outcome_event(SetKind::FederatedReplicaSet, "eu", &done, &outcome),
+                None
+            );
         }
     }
 

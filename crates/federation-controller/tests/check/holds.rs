@@ -16,7 +16,9 @@ fn changes(decided: &Check) -> BTreeMap<String, u32> {
         let replicas = match action.change {
             SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => replicas,
             SetChange::Scale { to, .. } => to,
-            SetChange::LabelPods { .. } => panic!("a world without adopted pods"),
+            SetChange::LabelPods { .. } | SetChange::Rollout { .. } => {
+                panic!("a world without adopted pods and Deployments")
+            }
         };
         (action.member.clone(), replicas)
     });

@@ -214,7 +214,9 @@ impl World {
             let replicas = match change {
                 SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
                 SetChange::Scale { to, .. } => *to,
-                SetChange::LabelPods { .. } => panic!("a world without adopted pods"),
+                SetChange::LabelPods { .. } | SetChange::Rollout { .. } => {
+                    panic!("a world without adopted pods and Deployments")
+                }
             };
             let capacity = self.capacity.get(name).copied().unwrap_or(u32::MAX);
             run(member, replicas, capacity, self.now);

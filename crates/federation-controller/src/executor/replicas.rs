@@ -1,0 +1,65 @@
+//! Changes the replicas of a local workload: alone, or with all that may be written of it.
+
+use planted_bugs::{PlantedBug, is_planted};
+
+use super::{LocalWorkload, json_patch::JsonPatch};
+use crate::{
+    calls::CallError,
+    check::{Outcome, Precondition},
+    manifest::Source,
+};
+
+impl LocalWorkload<'_> {
+    /// Sets the replicas of the workload that was seen, unless its spec or its owner has changed since.
+    pub(super) async fn scale(
+        self,
+        seen: &Precondition,
+        from: u32,
+        to: u32,
+    ) -> Result<Outcome, CallError> {
+        let mut patch = JsonPatch::of_seen(seen, &self.executor.federation, Some(from));
+        patch.replace("/spec/replicas", to.into());
+        let write = Box::pin(self.patch("scale", &patch));
+        self.change_replicas(seen, to, write).await
+    }
+
+    /// Writes the whole workload, if its spec is still the one that was seen (F29). Of a Deployment, all but the template and
+    /// the strategy.
+    pub(super) async fn overwrite(
+        self,
+        source: &Source<'_>,
+        seen: &Precondition,
+        replicas: u32,
+    ) -> Result<Outcome, CallError> {
+        let live = self.get().await?;
+        if !live.is_seen(seen) || self.foreign_owner(&live).is_some() {
+            return Ok(self.changed_meanwhile());
+        }
+        let write = Box::pin(self.write_over(source, &live, replicas, false));
+        self.change_replicas(seen, replicas, write).await
+    }
+
+    /// Sends a `write` that sets the replicas to `to`: from now on the store counts with them, because the write may be carried
+    /// out, unless the response shows that it was not.
+    async fn change_replicas(
+        self,
+        seen: &Precondition,
+        to: u32,
+        write: impl Future<Output = Result<Outcome, CallError>>,
+    ) -> Result<Outcome, CallError> {
+        if is_planted(PlantedBug::LostScaleDownForgotten) {
+            return write.await;
+        }
+        let store = &self.member.store;
+        store.observe_scale(self.key, &seen.uid, seen.generation, to);
+        let done = write.await;
+        let is_rejected = match &done {
+            Ok(outcome) => matches!(outcome, Outcome::Conflict(_)),
+            Err(error) => matches!(error.code(), Some(400..500)),
+        };
+        if is_rejected {
+            store.observe_rejected_scale(self.key, &seen.uid, seen.generation);
+        }
+        done
+    }
+}

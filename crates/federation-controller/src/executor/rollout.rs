@@ -1,0 +1,105 @@
+//! The writes of a rollout in a local Deployment: each is one conditional patch, which leaves the replicas.
+//!
+//! ```text
+//! Roll    PATCH template, strategy and settings, conditional on the generation that the loan names
+//! Shrink  PATCH strategy
+//! Fence   GET, PATCH progressDeadlineSeconds
+//! ```
+//!
+//! All are conditional on uid, generation, federation and owner. So a write that is late finds another generation: what was
+//! lent for one state of a Deployment is never used in another.
+
+use federated_rollout::{Action, Strategy};
+
+use super::{
+    LocalWorkload,
+    json_patch::{JsonPatch, Operand},
+};
+use crate::{
+    calls::CallError,
+    check::{Outcome, Precondition},
+    manifest::{DeploymentSettings, NO_PROGRESS_DEADLINE, Source},
+};
+
+impl LocalWorkload<'_> {
+    /// Carries out `action` in the Deployment that was seen.
+    pub(super) async fn roll_out(
+        self,
+        source: &Source<'_>,
+        seen: &Precondition,
+        action: Action,
+    ) -> Result<Outcome, CallError> {
+        match action {
+            Action::Roll(strategy) => self.roll(source, seen, strategy).await,
+            Action::Shrink(strategy) => {
+                let mut patch = self.patch_of(seen);
+                patch.add("/spec/strategy", Operand::Strategy(strategy.into()));
+                self.patch("shrink", &patch).await
+            }
+            Action::Fence => self.fence(source, seen).await,
+        }
+    }
+
+    /// Writes the template with our labels, and the strategy that is lent for it. A pause of another writer ends, and pods count
+    /// as available after the set's own `minReadySeconds` from the first one on (L15).
+    async fn roll(
+        self,
+        source: &Source<'_>,
+        seen: &Precondition,
+        strategy: Strategy,
+    ) -> Result<Outcome, CallError> {
+        let template = source.template();
+        let mut patch = self.patch_of(seen);
+        add_settings(&mut patch, source);
+        patch.add("/spec/paused", Operand::Bool(false));
+        patch.add("/spec/strategy", Operand::Strategy(strategy.into()));
+        patch.replace("/spec/template", Operand::Template(&template));
+        self.patch("roll", &patch).await
+    }
+
+    /// Raises the generation, so that no earlier write can be carried out any more. Of all fields, `progressDeadlineSeconds` has
+    /// the least effect: it changes no pod and no ReplicaSet, only when the member says that there is no progress.
+    async fn fence(self, source: &Source<'_>, seen: &Precondition) -> Result<Outcome, CallError> {
+        let live = self.get().await?;
+        if !live.is_seen(seen) {
+            return Ok(self.changed_meanwhile());
+        }
+        let deadline = other_deadline(source.deployment, live.spec.progress_deadline_seconds);
+        let mut patch = self.patch_of(seen);
+        patch.add("/spec/progressDeadlineSeconds", deadline.into());
+        self.patch("fence", &patch).await
+    }
+
+    fn patch_of<'a>(self, seen: &'a Precondition) -> JsonPatch<'a>
+    where
+        Self: 'a,
+    {
+        JsonPatch::of_seen(seen, &self.executor.federation, None)
+    }
+}
+
+/// Sets what a Deployment has beside replicas, strategy and template. Together: the API server compares the deadline with
+/// `minReadySeconds`.
+pub(super) fn add_settings(patch: &mut JsonPatch<'_>, source: &Source<'_>) {
+    let DeploymentSettings {
+        progress_deadline_seconds,
+        revision_history_limit,
+    } = source.deployment;
+    for (field, number) in [
+        ("minReadySeconds", source.frs.min_ready_seconds),
+        ("progressDeadlineSeconds", progress_deadline_seconds),
+        ("revisionHistoryLimit", revision_history_limit),
+    ] {
+        patch.add(&format!("/spec/{field}"), number.into());
+    }
+}
+
+/// The deadline of `settings`, or one second more where the Deployment has it. A second less where more is none at all.
+fn other_deadline(settings: DeploymentSettings, live: Option<i64>) -> u32 {
+    let deadline = settings.progress_deadline_seconds;
+    match live {
+        Some(live) if live != i64::from(deadline) => deadline,
+        _ if deadline + 1 < NO_PROGRESS_DEADLINE => deadline + 1,
+        _ => deadline - 1,
+    }
+}

@@ -1,0 +1,5 @@
+//! What each change sends, by the kind of the set, and what it does in an embedded cluster.
+
+mod deployments;
+mod requests;
+mod world;
