@@ -96,7 +96,7 @@ struct TemplateMetadata<'a> {
     labels: Texts<'a>,
 }
 
-/// `strategy` of a Deployment, of the type RollingUpdate. API servers would default what is absent, and round percentages.
+/// `strategy` of a Deployment, of the type `RollingUpdate`. API servers would default what is absent, and round percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RollingUpdate {

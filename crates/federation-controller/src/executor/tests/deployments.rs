@@ -172,8 +172,8 @@ async fn l14_a_template_is_written_with_its_loan_at_the_generation_of_the_loan_o
         (1, "other".into()),
     ] {
         let other = Precondition {
-            generation,
             uid,
+            generation,
             ..seen.clone()
         };
         let outcome = world.roll_out(&deployment("web:2"), other, roll).await;
