@@ -127,14 +127,13 @@ impl Cached {
 
     /// Whether `actions` create a local ReplicaSet that the published status does not know of, although it knows of others.
     pub(super) fn lacks_creation(&self, actions: &[Action]) -> bool {
-        let published = self.published.iter().flat_map(|status| &status.clusters);
-        let known: Vec<_> = published
-            .filter(|cluster| cluster.internal.requested_replicas.is_some())
-            .map(|cluster| &cluster.name)
-            .collect();
-        let is_unknown = |action: &Action| !known.contains(&&action.member);
+        let known = || {
+            let published = self.published.iter().flat_map(|status| &status.clusters);
+            published.filter(|cluster| cluster.internal.requested_replicas.is_some())
+        };
+        let is_unknown = |action: &Action| known().all(|cluster| cluster.name != action.member);
         let mut creations = actions.iter().filter(|action| action.change.creates());
-        !known.is_empty() && creations.any(is_unknown)
+        creations.any(is_unknown) && known().next().is_some()
     }
 
     /// Takes the late outcomes that have arrived. Returns them, and the members that have not answered yet.

@@ -16,6 +16,20 @@ fn scale_externally(world: &mut World) {
     set.observed_generation += 1;
 }
 
+/// Steps 30 replicas to where they should be, with no fewer running and no more than the surge requested.
+fn settles_within_surge(world: &mut World) {
+    for _ in 0..20 {
+        world.step();
+        let placed = world.placed();
+        let requested: u32 = placed.iter().sum();
+        assert!(
+            requested <= 37,
+            "30 and a surge of 25 %, not {requested}: {placed:?}"
+        );
+        assert!(world.ready() >= 30, "{placed:?}");
+    }
+}
+
 #[test]
 fn f29_repeated_external_changes_are_repaired_with_backoff() {
     let mut world = World::settled(9);
@@ -60,16 +74,7 @@ fn f20_what_an_earlier_leader_requested_and_did_not_publish_uses_the_surge() {
         set.generation = generation + i64::from(replicas != 10);
         set.observed_generation = set.generation;
     }
-    for _ in 0..20 {
-        world.step();
-        let placed = world.placed();
-        let requested: u32 = placed.iter().sum();
-        assert!(
-            requested <= 37,
-            "30 and a surge of 25 %, not {requested}: {placed:?}"
-        );
-        assert!(world.ready() >= 30, "{placed:?}");
-    }
+    settles_within_surge(&mut world);
     assert_eq!(world.placed(), [3, 24, 3]);
 }
 
@@ -84,13 +89,7 @@ fn f20_replicas_that_a_restored_status_does_not_know_use_the_surge_while_they_st
         set.generation = generation + 1;
         set.observed_generation = set.generation;
     }
-    for _ in 0..20 {
-        world.step();
-        let placed = world.placed();
-        let requested: u32 = placed.iter().sum();
-        assert!(requested <= 37, "30 and a surge of 25 %: {placed:?}");
-        assert!(world.ready() >= 30, "{placed:?}");
-    }
+    settles_within_surge(&mut world);
     assert_eq!(world.placed(), [10, 10, 10]);
 }
 
@@ -113,13 +112,7 @@ fn f20_a_set_that_a_restored_status_does_not_know_uses_the_surge() {
             hold(member, replicas, replicas);
         }
     }
-    for _ in 0..20 {
-        world.step();
-        let placed = world.placed();
-        let requested: u32 = placed.iter().sum();
-        assert!(requested <= 37, "30 and a surge of 25 %: {placed:?}");
-        assert!(world.ready() >= 30, "{placed:?}");
-    }
+    settles_within_surge(&mut world);
     assert_eq!(world.placed(), [30, 0, 0]);
 }
 
