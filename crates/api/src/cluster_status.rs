@@ -139,6 +139,9 @@ pub struct ClusterStatus {
     pub available_replicas: i32,
     /// Pods of the current template.
     pub updated_replicas: i32,
+    /// The revision of the local workload's template, if the controller has written it. Only of a FederatedDeployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// Pods that are unschedulable or that the cluster can't create.
     pub unscheduled_replicas: i32,
     /// Replicas that the cluster can run, if it has shown a limit (F10).
@@ -225,6 +228,10 @@ pub struct ClusterInternalState {
     /// The template that the controller last wrote, to detect drift (F29).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<TemplateRecord>,
+    /// Hash of the labels and settings that the controller last wrote into a local Deployment: all but its replicas, strategy and
+    /// template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SettingsHash>,
     /// The rejection of the template, while it lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_rejection: Option<Box<TemplateRejection>>,
@@ -339,6 +346,12 @@ impl TemplateRecord {
         Self { desired, live }
     }
 
+    /// Hash of the spec that the controller wrote.
+    #[must_use]
+    pub fn desired(&self) -> u64 {
+        self.desired
+    }
+
     /// Whether the controller wrote the spec with this hash.
     #[must_use]
     pub fn has_desired(&self, hash: u64) -> bool {
@@ -351,6 +364,11 @@ impl TemplateRecord {
         self.live == hash
     }
 }
+
+/// Hash of the labels and settings of a local Deployment as the controller writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SettingsHash(#[serde(with = "digits")] pub u64);
 
 /// Hashes as 16 hexadecimal digits: many readers of JSON know no integers of 64 bits.
 mod digits {

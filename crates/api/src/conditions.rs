@@ -10,8 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use crate::closed_set::closed_set;
 
 closed_set! {
-    /// Condition types of a FederatedReplicaSet (F6). The first three are always present; the others only while they are
-    /// true.
+    /// Condition types of a FederatedReplicaSet (F6) and a FederatedDeployment. The first three are always present, of a
+    /// FederatedDeployment the first three and its own two; the others only while they are true.
     pub enum ConditionType {
         /// Whether the spec and its preferences are valid (F4), and not all members reject the template or the workload.
         Accepted,
@@ -23,6 +23,10 @@ closed_set! {
         Reconciling,
         /// kstatus: the controller can't make progress until a person changes something.
         Stalled,
+        /// Of a FederatedDeployment, as of a Deployment: whether at least `spec.replicas` less `maxUnavailable` are available.
+        Available,
+        /// Of a FederatedDeployment, as of a Deployment: whether its rollout makes progress, or is complete.
+        Progressing,
         /// A member has a local workload of the same name that belongs to another owner (F29, F40).
         NameConflict,
         /// The selector matches pods of another set of the namespace.
@@ -69,6 +73,22 @@ closed_set! {
         AllReplicasAvailable,
         /// `Ready`, `Reconciling`: replicas are not available yet.
         ReplicasUnavailable,
+        /// `Available`: enough replicas are available.
+        MinimumReplicasAvailable,
+        /// `Available`: fewer replicas are available than the strategy allows.
+        MinimumReplicasUnavailable,
+        /// `Progressing`: all clusters have the current revision.
+        RolloutComplete,
+        /// `Progressing`, `Ready`, `Reconciling`: clusters are being updated.
+        RollingOut,
+        /// `Progressing`, `Ready`: `spec.paused` stops the rollout.
+        RolloutPaused,
+        /// `Progressing`, `Ready`, `Reconciling`: a step is complete, and the next one begins after a while.
+        Soaking,
+        /// `Progressing`, `Ready`, `Reconciling`: the next step needs an approval.
+        WaitingForApproval,
+        /// `Progressing`, `Ready`, `Stalled`: no pod became updated and available for `progressDeadlineSeconds`.
+        ProgressDeadlineExceeded,
         /// `NameConflict`: the local workload belongs to another owner.
         OwnedByAnother,
         /// `SelectorOverlap`: the selectors of two sets match each other's pods.

@@ -14,19 +14,50 @@ use crate::{
     schema,
 };
 
-/// All CRDs of fedrs, ready to install. Without [`federated_deployment`].
+/// All CRDs of fedrs, ready to install.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    [FederatedReplicaSet::crd(), MemberCluster::crd()]
-        .into_iter()
-        .map(finish)
-        .collect()
+    let crds = [
+        without_rollouts(FederatedReplicaSet::crd()),
+        FederatedDeployment::crd(),
+        MemberCluster::crd(),
+    ];
+    crds.into_iter().map(finish).collect()
 }
 
-/// The CRD of FederatedDeployments. Not to be installed yet: no controller acts on them.
-#[must_use]
-pub fn federated_deployment() -> CustomResourceDefinition {
-    finish(FederatedDeployment::crd())
+/// The CRD of FederatedReplicaSets, whose status has the type of that of FederatedDeployments: without the fields of rollouts.
+fn without_rollouts(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for status in schemas(&mut crd).filter_map(|schema| property(schema, "status")) {
+        for field in ["currentRevision", "updateRevision", "rollout"] {
+            status
+                .properties
+                .iter_mut()
+                .for_each(|fields| _ = fields.remove(field));
+        }
+        if let Some(cluster) = property(status, "clusters").and_then(items) {
+            cluster
+                .properties
+                .iter_mut()
+                .for_each(|fields| _ = fields.remove("revision"));
+        }
+    }
+    crd
+}
+
+fn schemas(crd: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut JSONSchemaProps> {
+    let versions = crd.spec.versions.iter_mut();
+    versions.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
+}
+
+fn property<'a>(schema: &'a mut JSONSchemaProps, name: &str) -> Option<&'a mut JSONSchemaProps> {
+    schema.properties.as_mut()?.get_mut(name)
+}
+
+fn items(list: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
+    match list.items.as_mut()? {
+        JSONSchemaPropsOrArray::Schema(items) => Some(items),
+        JSONSchemaPropsOrArray::Schemas(_) => None,
+    }
 }
 
 /// All CRDs as one YAML stream for `kubectl apply -f -`.
@@ -48,7 +79,7 @@ pub fn as_yaml(crd: &CustomResourceDefinition) -> String {
 /// fields.
 #[must_use]
 pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
-    let crd = finish(FederatedReplicaSet::crd());
+    let crd = finish(without_rollouts(FederatedReplicaSet::crd()));
     let schema = crd
         .spec
         .versions
@@ -74,12 +105,7 @@ pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
 
 /// Completes a derived CRD: readable descriptions, and a default status.
 fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
-    let schemas = crd
-        .spec
-        .versions
-        .iter_mut()
-        .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
-    for schema in schemas {
+    for schema in schemas(&mut crd) {
         tidy(schema);
         default_status(schema);
     }
@@ -88,11 +114,7 @@ fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 
 /// kstatus considers an object without a status current: a new object has to say that it has not been observed yet.
 fn default_status(schema: &mut JSONSchemaProps) {
-    let status = schema
-        .properties
-        .as_mut()
-        .and_then(|properties| properties.get_mut("status"));
-    if let Some(status) = status {
+    if let Some(status) = property(schema, "status") {
         status.default = Some(JSON(json!({ "observedGeneration": -1 })));
     }
 }

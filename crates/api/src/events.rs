@@ -13,6 +13,12 @@ closed_set! {
         ScaledDown,
         /// A local ReplicaSet got the current template.
         Updated,
+        /// A rollout began, ended, or reached its next step.
+        Rollout,
+        /// A rollout made no progress for `progressDeadlineSeconds`.
+        RolloutFailed,
+        /// The status can't be read: nothing is changed before it can.
+        UnreadableStatus,
         /// Pods that a local ReplicaSet adopted got fedrs's labels (F30).
         PodsAdopted,
         /// A local ReplicaSet that another writer changed or deleted was restored (F29, F31).

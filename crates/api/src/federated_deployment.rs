@@ -1,6 +1,4 @@
 //! The FederatedDeployment: a Deployment over the member clusters, with one rollout over all of them (L6).
-//!
-//! Nothing acts on it yet: its CRD is not among those that are installed.
 
 #![expect(
     unreachable_pub,

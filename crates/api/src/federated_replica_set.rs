@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
+    RolloutStatus,
     cluster_status::ClusterStatus,
     placement::Placement,
     rescheduling::Rescheduling,
@@ -200,6 +201,16 @@ pub struct FederatedReplicaSetStatus {
     pub available_replicas: i32,
     /// Pods of the current template, over all member clusters.
     pub updated_replicas: i32,
+    /// The revision that all member clusters had last, by the name of its ControllerRevision. Only of a FederatedDeployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_revision: Option<String>,
+    /// The revision that is rolled out. Equal to `currentRevision` once all member clusters have it. Only of a
+    /// FederatedDeployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_revision: Option<String>,
+    /// How far the rollout is. Only of a FederatedDeployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Box<RolloutStatus>>,
     /// The selector as a string, for the scale subresource and autoscalers.
     pub selector: String,
     /// Replicas that have a cluster which can run them.

@@ -34,6 +34,7 @@ mod plural;
 pub mod preferences;
 mod rescheduling;
 mod rollout;
+mod rollout_status;
 mod rules;
 mod schema;
 pub mod selector;
@@ -45,7 +46,7 @@ mod wait;
 pub use closest_name::closest_name;
 pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
-    TemplateRecord, TemplateRejection, WriteHistory,
+    SettingsHash, TemplateRecord, TemplateRejection, WriteHistory,
 };
 pub use cluster_type::ClusterType;
 pub use conditions::{
@@ -74,7 +75,8 @@ pub use rollout::{
     FailurePolicy, MAX_STEP_CLUSTERS, MAX_STEPS, Rollout, RolloutApproval, RolloutSpeed,
     RolloutStep, StepApproval,
 };
+pub use rollout_status::RolloutStatus;
 pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
-pub use valid_deployment::ValidFederatedDeployment;
+pub use valid_deployment::{RolloutSettings, ValidFederatedDeployment};
 pub use valid_rollout::ValidRollout;
 pub use wait::{ClusterWait, WaitReason};

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, MAX_ENTRIES, ObjectKey, Placement,
-    PodTemplate, Rescheduling, TemplateMetadata, ValidRescheduling, annotations, dns,
+    PodTemplate, Rescheduling, SetKind, TemplateMetadata, ValidRescheduling, annotations, dns,
     field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
 };
 
@@ -61,6 +61,7 @@ pub struct ValidTemplate {
 
 /// What the two kinds of sets have in common: the fields of a FederatedReplicaSet.
 pub(crate) struct SetFields<'a> {
+    pub(crate) kind: SetKind,
     pub(crate) name: String,
     pub(crate) metadata: &'a ObjectMeta,
     pub(crate) replicas: i32,
@@ -79,6 +80,7 @@ impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
     fn from(frs: &'a FederatedReplicaSet) -> Self {
         let spec = &frs.spec;
         Self {
+            kind: SetKind::FederatedReplicaSet,
             name: frs.name_any(),
             metadata: &frs.metadata,
             replicas: spec.replicas,
@@ -130,7 +132,11 @@ impl ValidFrs {
             (set.rescheduling).map(|rescheduling| rescheduling.check(RESCHEDULING, errors));
         let metadata = set.metadata;
         Self {
-            key: ObjectKey::new(metadata.namespace.clone().unwrap_or_default(), &*set.name),
+            key: ObjectKey::of_kind(
+                set.kind,
+                metadata.namespace.clone().unwrap_or_default(),
+                &*set.name,
+            ),
             uid: metadata.uid.clone().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
             labels: metadata.labels.clone().unwrap_or_default(),

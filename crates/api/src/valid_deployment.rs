@@ -6,7 +6,7 @@ use federated_rollout::Budget;
 use kube::ResourceExt;
 
 use crate::{
-    FederatedDeployment, FieldError, ValidFrs,
+    FederatedDeployment, FieldError, SetKind, ValidFrs,
     deployment_strategy::StrategyType,
     field::Errors,
     valid::{SetFields, non_negative},
@@ -20,12 +20,20 @@ pub struct ValidFederatedDeployment {
     /// What it has in common with a FederatedReplicaSet. `paused` is `spec.stopped`: no change at all in the members. Pods count
     /// as available after the speed's `min_delay` at the earliest, so that `min_ready_seconds` is at least as long (L15).
     pub set: ValidFrs,
+    /// How a new template reaches the members.
+    pub rollout: RolloutSettings,
+}
+
+/// How a new template reaches the members.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RolloutSettings {
     /// What may be unavailable and what may run beyond N during a rollout, over all clusters together (L14).
     pub budget: Budget,
     /// The order, the approvals and the speed of rollouts.
-    pub rollout: ValidRollout,
+    pub order: ValidRollout,
     /// Whether `spec.paused` stops rollouts; scaling, repair and moves go on (L8).
-    pub rollout_paused: bool,
+    pub paused: bool,
     /// How long a rollout may make no progress; `None` for ever. Above `min_ready_seconds` of the set.
     pub progress_deadline: Option<Duration>,
     /// How many old revisions are kept.
@@ -41,22 +49,24 @@ impl ValidFederatedDeployment {
         let budget = spec.strategy.check("spec.strategy", &mut errors);
         let rollout = spec.rollout.as_ref();
         let rollout = rollout.map(|rollout| rollout.check(ROLLOUT, &mut errors));
-        let rollout = rollout.unwrap_or_default();
+        let order = rollout.unwrap_or_default();
         check_speed(deployment, &mut errors);
         let progress_deadline = check_deadline(deployment, &mut errors);
         let limit = spec.revision_history_limit;
         let revision_history_limit = non_negative(limit, "spec.revisionHistoryLimit", &mut errors);
-        if let Some(speed) = rollout.speed {
+        if let Some(speed) = order.speed {
             let seconds = u32::try_from(speed.min_delay.as_secs()).unwrap_or(u32::MAX);
             set.min_ready_seconds = set.min_ready_seconds.max(seconds);
         }
         errors.or(Self {
             set,
-            budget,
-            rollout,
-            rollout_paused: spec.paused,
-            progress_deadline,
-            revision_history_limit,
+            rollout: RolloutSettings {
+                budget,
+                order,
+                paused: spec.paused,
+                progress_deadline,
+                revision_history_limit,
+            },
         })
     }
 }
@@ -67,6 +77,7 @@ impl<'a> From<&'a FederatedDeployment> for SetFields<'a> {
     fn from(deployment: &'a FederatedDeployment) -> Self {
         let spec = &deployment.spec;
         Self {
+            kind: SetKind::FederatedDeployment,
             name: deployment.name_any(),
             metadata: &deployment.metadata,
             replicas: spec.replicas,

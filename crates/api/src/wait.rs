@@ -35,6 +35,8 @@ closed_set! {
         StabilizationWindow,
         /// The local ReplicaSet is being deleted: no other one of the name can be created before it is gone.
         Deletion,
+        /// The cluster does not have the current revision yet.
+        Rollout,
         /// A write that failed, or that another writer undid, is tried again later.
         Backoff,
     }

@@ -65,13 +65,16 @@ fn l6_any_deployment_is_valid_or_its_errors_name_fields() {
         };
         match ValidFederatedDeployment::check(&object) {
             Ok(valid) => {
-                let limits = valid.budget.resolve(valid.set.replicas.into(), 1);
+                let limits = valid.rollout.budget.resolve(valid.set.replicas.into(), 1);
                 assert!(limits.unavailable + limits.surge > 0, "{limits:?}");
-                let members = valid.rollout.step_members(&["m1", "m2"]);
-                for step in valid.rollout.steps(&members) {
+                let members = valid.rollout.order.step_members(&["m1", "m2"]);
+                for step in valid.rollout.order.steps(&members) {
                     assert!(!step.members.contains(&"*"), "{step:?}");
                 }
-                let seconds = valid.progress_deadline.map(|deadline| deadline.as_secs());
+                let seconds = valid
+                    .rollout
+                    .progress_deadline
+                    .map(|deadline| deadline.as_secs());
                 assert!(seconds.is_none_or(|seconds| seconds > valid.set.min_ready_seconds.into()));
             }
             Err(errors) => check_errors(&errors, &["spec", "metadata"]),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use federated_rollout::{Amount, Approval, Budget, Limits, OnFailure, Speed};
-use fedrs_api::{FederatedDeployment, ValidFederatedDeployment, ValidFrs};
+use fedrs_api::{FederatedDeployment, SetKind, ValidFederatedDeployment, ValidFrs};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -42,16 +42,19 @@ fn errors(fields: Value) -> Vec<String> {
 #[test]
 fn l6_a_deployment_is_a_set_with_a_rollout() {
     let valid = valid(json!({}));
-    assert_eq!(valid.set.key.to_string(), "default/web");
+    assert_eq!(valid.set.key.to_string(), "FederatedDeployment default/web");
     assert_eq!((&*valid.set.uid, valid.set.generation), ("u", 3));
     assert_eq!(
         (valid.set.replicas, &*valid.set.selector_text),
         (10, "app=web")
     );
-    assert_eq!(valid.progress_deadline, Some(Duration::from_secs(600)));
-    assert_eq!(valid.revision_history_limit, 10);
     assert_eq!(
-        (valid.rollout.speed, valid.rollout.on_failure),
+        valid.rollout.progress_deadline,
+        Some(Duration::from_secs(600))
+    );
+    assert_eq!(valid.rollout.revision_history_limit, 10);
+    assert_eq!(
+        (valid.rollout.order.speed, valid.rollout.order.on_failure),
         (None, OnFailure::Stop)
     );
 }
@@ -73,7 +76,9 @@ fn l6_a_deployment_has_all_of_a_replica_set() {
     object["kind"] = "FederatedReplicaSet".into();
     object["spec"]["paused"] = true.into();
     let frs = serde_json::from_value(object).expect("it has all fields");
-    assert_eq!(Ok(valid.set), ValidFrs::check(&frs));
+    let mut expected = ValidFrs::check(&frs).expect("is valid");
+    expected.key.kind = SetKind::FederatedDeployment;
+    assert_eq!(valid.set, expected);
 }
 
 #[rstest]
@@ -88,7 +93,7 @@ fn l8_paused_stops_rollouts_and_stopped_stops_every_change(
 ) {
     let valid = valid(fields);
     assert_eq!(
-        (valid.rollout_paused, valid.set.paused),
+        (valid.rollout.paused, valid.set.paused),
         (rollout_paused, stopped)
     );
 }
@@ -105,7 +110,9 @@ fn l6_l14_the_budget_has_the_defaults_and_the_rounding_of_kubernetes(
     #[case] rolling: Value,
     #[case] expected: [(u64, u64); 3],
 ) {
-    let budget = valid(json!({"strategy": {"rollingUpdate": rolling}})).budget;
+    let budget = valid(json!({"strategy": {"rollingUpdate": rolling}}))
+        .rollout
+        .budget;
     let found = [10, 3, 1].map(|replicas| {
         let Limits { unavailable, surge } = budget.resolve(replicas, replicas);
         (unavailable, surge)
@@ -124,7 +131,7 @@ fn l14_the_type_decides_on_the_budget() {
         (json!({"type": "RollingUpdate"}), quarter),
         (json!({"type": "Recreate"}), Budget::Recreate),
     ] {
-        assert_eq!(valid(json!({"strategy": strategy})).budget, budget);
+        assert_eq!(valid(json!({"strategy": strategy})).rollout.budget, budget);
     }
 }
 
@@ -138,7 +145,7 @@ fn l15_a_speed_delays_when_pods_are_available() {
             portion: 2,
             min_delay: Duration::from_secs(30),
         };
-        assert_eq!(valid.rollout.speed, Some(expected_speed));
+        assert_eq!(valid.rollout.order.speed, Some(expected_speed));
         assert_eq!(valid.set.min_ready_seconds, expected);
     }
 }
@@ -146,7 +153,7 @@ fn l15_a_speed_delays_when_pods_are_available() {
 #[test]
 fn l6_a_deadline_may_be_never() {
     let valid = valid(json!({"progressDeadlineSeconds": i32::MAX}));
-    assert_eq!(valid.progress_deadline, None);
+    assert_eq!(valid.rollout.progress_deadline, None);
 }
 
 #[test]
@@ -160,7 +167,7 @@ fn l6_steps_have_their_members() {
         "approvals": [{"step": "europe", "revision": "web-1"}, {"step": "removed", "revision": "web-0"}],
         "onFailure": "Undo",
     }}));
-    let rollout = &valid.rollout;
+    let rollout = &valid.rollout.order;
     let members = rollout.step_members(&["asia", "canary", "eu", "us"]);
     let steps = rollout.steps(&members);
     let found: Vec<_> = steps

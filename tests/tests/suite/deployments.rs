@@ -1,27 +1,7 @@
-//! The API of a FederatedDeployment (L6), of which no controller knows yet: each scenario installs its CRD.
+//! The API of a FederatedDeployment (L6), which an API server checks before any controller does.
 
 use fedrs_tests::test_environment::TestEnvironment;
 use serde_json::{Value, json};
-
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-/// Installs the CRD, for the time of `scenario`.
-async fn with_crd(env: &mut TestEnvironment, scenario: impl AsyncFnOnce(&TestEnvironment)) {
-    let crd = serde_json::to_value(fedrs_api::crd::federated_deployment()).unwrap();
-    env.on_host("POST", CRDS, &crd).await.unwrap();
-    env.wait_until("the kind is served", 30, async |env| {
-        let collection = env.on_host("GET", &path(env, ""), &Value::Null).await;
-        collection.is_ok()
-    })
-    .await;
-    scenario(env).await;
-    let path = format!("{CRDS}/federateddeployments.fedrs.dev");
-    env.on_host("DELETE", &path, &Value::Null).await.unwrap();
-    env.wait_until("the CRD is deleted", 30, async |env| {
-        env.on_host("GET", &path, &Value::Null).await.is_err()
-    })
-    .await;
-}
 
 fn path(env: &TestEnvironment, suffix: &str) -> String {
     let namespace = env.namespace();
@@ -67,46 +47,39 @@ fn errors(result: kube::Result<Value>) -> String {
 }
 
 pub(crate) async fn l6_a_deployment_has_the_defaults_of_kubernetes(env: &mut TestEnvironment) {
-    with_crd(env, async |env| {
-        let spec = dry_run(env, json!({})).await.unwrap()["spec"].clone();
-        for (field, default) in [
-            ("replicas", json!(1)),
-            ("minReadySeconds", json!(0)),
-            ("strategy", json!({ "type": "RollingUpdate" })),
-            ("revisionHistoryLimit", json!(10)),
-            ("progressDeadlineSeconds", json!(600)),
-            ("rollout", Value::Null),
-            ("federation", json!("")),
-            ("deletionPolicy", json!("Orphan")),
-        ] {
-            assert_eq!(spec[field], default, "{field}");
-        }
-        let strategy = json!({ "strategy": { "rollingUpdate": { "maxSurge": 0 } } });
-        let spec = dry_run(env, strategy).await.unwrap()["spec"].clone();
-        let expected = json!({ "maxUnavailable": "25%", "maxSurge": 0 });
-        assert_eq!(spec["strategy"]["rollingUpdate"], expected);
-        let rollout = json!({ "rollout": { "steps": [{ "name": "all", "clusters": ["*"] }] } });
-        let spec = dry_run(env, rollout).await.unwrap()["spec"].clone();
-        let step =
-            json!({ "name": "all", "clusters": ["*"], "soakSeconds": 0, "approval": "None" });
-        assert_eq!(
-            spec["rollout"],
-            json!({ "steps": [step], "onFailure": "Stop" })
-        );
-    })
-    .await;
+    let spec = dry_run(env, json!({})).await.unwrap()["spec"].clone();
+    for (field, default) in [
+        ("replicas", json!(1)),
+        ("minReadySeconds", json!(0)),
+        ("strategy", json!({ "type": "RollingUpdate" })),
+        ("revisionHistoryLimit", json!(10)),
+        ("progressDeadlineSeconds", json!(600)),
+        ("rollout", Value::Null),
+        ("federation", json!("")),
+        ("deletionPolicy", json!("Orphan")),
+    ] {
+        assert_eq!(spec[field], default, "{field}");
+    }
+    let strategy = json!({ "strategy": { "rollingUpdate": { "maxSurge": 0 } } });
+    let spec = dry_run(env, strategy).await.unwrap()["spec"].clone();
+    let expected = json!({ "maxUnavailable": "25%", "maxSurge": 0 });
+    assert_eq!(spec["strategy"]["rollingUpdate"], expected);
+    let rollout = json!({ "rollout": { "steps": [{ "name": "all", "clusters": ["*"] }] } });
+    let spec = dry_run(env, rollout).await.unwrap()["spec"].clone();
+    let step = json!({ "name": "all", "clusters": ["*"], "soakSeconds": 0, "approval": "None" });
+    assert_eq!(
+        spec["rollout"],
+        json!({ "steps": [step], "onFailure": "Stop" })
+    );
 }
 
 pub(crate) async fn l6_l14_l15_the_api_server_rejects_bad_input_with_its_field(
     env: &mut TestEnvironment,
 ) {
-    with_crd(env, async |env| {
-        for (fields, expected) in bad_strategies().into_iter().chain(bad_rollouts()) {
-            let name = fields.to_string();
-            assert_eq!(errors(dry_run(env, fields).await), expected, "{name}");
-        }
-    })
-    .await;
+    for (fields, expected) in bad_strategies().into_iter().chain(bad_rollouts()) {
+        let name = fields.to_string();
+        assert_eq!(errors(dry_run(env, fields).await), expected, "{name}");
+    }
 }
 
 fn bad_strategies() -> Vec<(Value, &'static str)> {
@@ -191,26 +164,22 @@ fn bad_rollouts() -> Vec<(Value, &'static str)> {
 
 /// An API server counts what a rule costs: the largest object must stay below its limit.
 pub(crate) async fn l6_the_largest_steps_are_checked(env: &mut TestEnvironment) {
-    with_crd(env, async |env| {
-        for (steps, clusters) in [(16, 43), (5, 128), (6, 116)] {
-            let mut steps = steps_of(steps, clusters);
-            dry_run(env, json!({ "rollout": { "steps": steps } }))
-                .await
-                .unwrap();
-            let last = steps.as_array_mut().unwrap().last_mut().unwrap();
-            *last["clusters"].as_array_mut().unwrap().last_mut().unwrap() = json!("c-1-1");
-            let errors = errors(dry_run(env, json!({ "rollout": { "steps": steps } })).await);
-            let expected =
-                "spec.rollout.steps: Invalid value: cluster c-1-1 must not be in two steps";
-            assert_eq!(errors, expected);
-        }
-        let steps = steps_of(6, 128);
+    for (steps, clusters) in [(16, 43), (5, 128), (6, 116)] {
+        let mut steps = steps_of(steps, clusters);
+        dry_run(env, json!({ "rollout": { "steps": steps } }))
+            .await
+            .unwrap();
+        let last = steps.as_array_mut().unwrap().last_mut().unwrap();
+        *last["clusters"].as_array_mut().unwrap().last_mut().unwrap() = json!("c-1-1");
         let errors = errors(dry_run(env, json!({ "rollout": { "steps": steps } })).await);
-        let expected =
-            "spec.rollout.steps: Invalid value: all steps together must have at most 700 clusters";
+        let expected = "spec.rollout.steps: Invalid value: cluster c-1-1 must not be in two steps";
         assert_eq!(errors, expected);
-    })
-    .await;
+    }
+    let steps = steps_of(6, 128);
+    let errors = errors(dry_run(env, json!({ "rollout": { "steps": steps } })).await);
+    let expected =
+        "spec.rollout.steps: Invalid value: all steps together must have at most 700 clusters";
+    assert_eq!(errors, expected);
 }
 
 /// Steps that name as many clusters each.
@@ -226,50 +195,47 @@ fn steps_of(steps: usize, clusters: usize) -> Value {
 pub(crate) async fn l6_a_deployment_is_scaled_and_keeps_what_is_immutable(
     env: &mut TestEnvironment,
 ) {
-    with_crd(env, async |env| {
-        let (collection, web) = (path(env, ""), path(env, "/web"));
-        env.on_host("POST", &collection, &deployment(json!({})))
-            .await
-            .unwrap();
-        for (field, value) in [
-            ("selector", json!({ "matchLabels": { "tier": "front" } })),
-            ("federation", json!("blue")),
-        ] {
-            let patch = json!({ "spec": { field: value } });
-            let errors = errors(env.on_host("PATCH", &web, &patch).await);
-            assert!(
-                errors.starts_with(&format!("spec.{field}: Invalid value: ")),
-                "{errors}"
-            );
-            assert!(
-                errors.ends_with(&format!("the {field} is immutable")),
-                "{errors}"
-            );
-        }
-        let patch = json!({ "spec": { "replicas": 5 } });
-        let scale = env
-            .on_host("PATCH", &path(env, "/web/scale"), &patch)
-            .await
-            .unwrap();
-        assert_eq!(scale["spec"]["replicas"], 5);
-        let table = env.table(&web).await;
-        let columns = table["columnDefinitions"].as_array().unwrap().iter();
-        let columns = columns.filter(|column| column["priority"] == 0);
-        let columns: Vec<_> = columns
-            .filter_map(|column| column["name"].as_str())
-            .collect();
-        let expected = [
-            "Name",
-            "Desired",
-            "Ready",
-            "Up-to-date",
-            "Available",
-            "Placed",
-            "Clusters",
-            "Age",
-        ];
-        assert_eq!(columns, expected);
-        env.on_host("DELETE", &web, &Value::Null).await.unwrap();
-    })
-    .await;
+    let (collection, web) = (path(env, ""), path(env, "/web"));
+    env.on_host("POST", &collection, &deployment(json!({})))
+        .await
+        .unwrap();
+    for (field, value) in [
+        ("selector", json!({ "matchLabels": { "tier": "front" } })),
+        ("federation", json!("blue")),
+    ] {
+        let patch = json!({ "spec": { field: value } });
+        let errors = errors(env.on_host("PATCH", &web, &patch).await);
+        assert!(
+            errors.starts_with(&format!("spec.{field}: Invalid value: ")),
+            "{errors}"
+        );
+        assert!(
+            errors.ends_with(&format!("the {field} is immutable")),
+            "{errors}"
+        );
+    }
+    let patch = json!({ "spec": { "replicas": 5 } });
+    let scale = env
+        .on_host("PATCH", &path(env, "/web/scale"), &patch)
+        .await
+        .unwrap();
+    assert_eq!(scale["spec"]["replicas"], 5);
+    let table = env.table(&web).await;
+    let columns = table["columnDefinitions"].as_array().unwrap().iter();
+    let columns = columns.filter(|column| column["priority"] == 0);
+    let columns: Vec<_> = columns
+        .filter_map(|column| column["name"].as_str())
+        .collect();
+    let expected = [
+        "Name",
+        "Desired",
+        "Ready",
+        "Up-to-date",
+        "Available",
+        "Placed",
+        "Clusters",
+        "Age",
+    ];
+    assert_eq!(columns, expected);
+    env.on_host("DELETE", &web, &Value::Null).await.unwrap();
 }

@@ -1,0 +1,41 @@
+//! How far the rollout of a FederatedDeployment is: `status.rollout`.
+
+use federated_rollout::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far a rollout is, and what of its budget is in use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RolloutStatus {
+    /// The step that is being updated or waited for, by its name; absent for the implied last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The pods that may be unavailable, over all member clusters together.
+    pub max_unavailable: i32,
+    /// Of `maxUnavailable`: in use. Pods that are unavailable for whatever reason, and those that member clusters may make so.
+    pub unavailable: i32,
+    /// The pods that may exist beyond `spec.replicas`, over all member clusters together.
+    pub max_surge: i32,
+    /// Of `maxSurge`: in use. Pods that exist, and those that member clusters may create.
+    pub surge: i32,
+    /// Which parts of the budget are lent to which member cluster, as JSON. The controller continues from it. Do not edit it:
+    /// the controller stops rather than lending a part twice.
+    #[serde(with = "text")]
+    #[schemars(with = "String")]
+    pub record: State,
+}
+
+/// A record as text. In contrast to other state of the controller, one that can't be read does not count as absent.
+mod text {
+    use federated_rollout::State;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _, ser::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(record: &State, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&serde_json::to_string(record).map_err(S::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<State, D::Error> {
+        serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
