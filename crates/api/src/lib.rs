@@ -33,6 +33,7 @@ pub mod placement;
 mod plural;
 pub mod preferences;
 mod rescheduling;
+mod revision;
 mod rollout;
 mod rollout_status;
 mod rules;
@@ -71,6 +72,7 @@ pub use object_key::{ObjectKey, SetKind};
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};
+pub use revision::revision_name;
 pub use rollout::{
     FailurePolicy, MAX_STEP_CLUSTERS, MAX_STEPS, Rollout, RolloutApproval, RolloutSpeed,
     RolloutStep, StepApproval,

@@ -191,6 +191,12 @@ impl ValidRollout {
         steps.collect()
     }
 
+    /// The name of the step with this number; `None` of the implied last one.
+    #[must_use]
+    pub fn step_name(&self, step: usize) -> Option<&str> {
+        self.steps.get(step).map(|step| &*step.name)
+    }
+
     /// The approvals as a rollout takes them.
     #[must_use]
     pub fn approvals(&self) -> Vec<Approval<'_>> {

@@ -28,6 +28,7 @@ pub struct DeploymentObject {
 struct DeploymentSpec {
     replicas: u32,
     paused: bool,
+    min_ready_seconds: i32,
     strategy: RolloutStrategy,
     template: PodTemplate,
 }
@@ -45,8 +46,6 @@ struct WholeSpec {
     #[serde(default, deserialize_with = "null_as_default")]
     strategy: StrategyObject,
     #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
-    selector: Value,
-    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
     template: Value,
 }
 
@@ -60,7 +59,9 @@ impl From<WholeSpec> for DeploymentSpec {
             replicas: spec.replicas,
             paused: spec.paused,
             strategy: spec.strategy.in_pods(spec.replicas),
-            template: PodTemplate::new(&spec.template, spec.min_ready_seconds, &spec.selector),
+            min_ready_seconds: spec.min_ready_seconds,
+            // Its selector is immutable, and its settings change without a rollout.
+            template: PodTemplate::new(&spec.template, 0, &Value::Null),
         }
     }
 }
@@ -95,6 +96,8 @@ impl From<DeploymentObject> for WorkloadState {
         let deployment = DeploymentState {
             strategy: spec.strategy,
             paused: spec.paused,
+            min_ready_seconds: spec.min_ready_seconds,
+            written_template: spec.template.written_hash,
             updated_replicas: status.updated_replicas,
             progressing: status.conditions.progressing,
             template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
@@ -131,7 +134,7 @@ mod tests {
             "spec": {
                 "replicas": 5, "paused": true, "minReadySeconds": 2, "selector": {"matchLabels": {"app": "web"}},
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2, "maxSurge": 1}},
-                "template": {"metadata": {"labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"}}},
+                "template": {"metadata": {"annotations": {"fedrs.dev/template-hash": "1234abcd"}, "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"}}},
             },
             "status": {"observedGeneration": 2, "replicas": 6, "updatedReplicas": 4, "readyReplicas": 3, "availableReplicas": 2,
                 "conditions": [
@@ -174,6 +177,8 @@ mod tests {
                 is_fixed: true,
             },
             paused: true,
+            min_ready_seconds: 2,
+            written_template: 0x1234_abcd,
             updated_replicas: 4,
             progressing: Some(Progressing {
                 reason: "ProgressDeadlineExceeded".into(),
@@ -185,16 +190,36 @@ mod tests {
     }
 
     #[test]
-    fn f29_the_hash_is_that_of_a_replica_set_with_the_same_template() {
+    fn f29_the_hash_is_that_of_the_template() {
+        let mut object = deployment();
+        object["spec"]["strategy"] = json!({"type": "Recreate"});
+        object["spec"]["paused"] = json!(false);
+        object["spec"]["minReadySeconds"] = json!(7);
+        assert_eq!(read(object.clone()).spec_hash, read(deployment()).spec_hash);
+        object["spec"]["template"]["spec"] = json!({"containers": []});
+        assert_ne!(read(object).spec_hash, read(deployment()).spec_hash);
+    }
+
+    /// The member's controller writes annotations of a Deployment, which raises its generation.
+    #[test]
+    fn f29_the_spec_version_tells_changes_of_the_spec_from_those_of_annotations() {
+        let version = |object: &Value| read(object.clone()).spec_version();
+        let mut object = deployment();
+        object["metadata"]["generation"] = json!(4);
+        assert_eq!(version(&object), version(&deployment()));
+        for (field, value) in [
+            ("replicas", json!(4)),
+            ("paused", json!(false)),
+            ("minReadySeconds", json!(3)),
+            ("strategy", json!({"type": "Recreate"})),
+            ("template", json!({"spec": {}})),
+        ] {
+            let mut object = deployment();
+            object["spec"][field] = value;
+            assert_ne!(version(&object), version(&deployment()), "{field}");
+        }
         let set = serde_json::from_value::<ReplicaSetObject>(deployment()).unwrap();
-        assert_eq!(
-            read(deployment()).spec_hash,
-            WorkloadState::from(set).spec_hash
-        );
-        let mut rolls = deployment();
-        rolls["spec"]["strategy"] = json!({"type": "Recreate"});
-        rolls["spec"]["paused"] = json!(false);
-        assert_eq!(read(rolls).spec_hash, read(deployment()).spec_hash);
+        assert_eq!(WorkloadState::from(set).spec_version(), 3);
     }
 
     #[test]

@@ -11,6 +11,11 @@ pub struct DeploymentState {
     pub strategy: RolloutStrategy,
     /// `spec.paused`: the member's controller starts no rollout, and scales all ReplicaSets in proportion.
     pub paused: bool,
+    /// `spec.minReadySeconds`.
+    pub min_ready_seconds: i32,
+    /// The hash of the user's template that an annotation of the template names; 0 without one. Another writer may have changed
+    /// the template since.
+    pub written_template: u32,
     /// `status.updatedReplicas`: pods of the template that `observedGeneration` has.
     pub updated_replicas: u32,
     /// The condition `Progressing`.
@@ -65,8 +70,13 @@ pub struct OwningDeployment {
 impl DeploymentState {
     /// Whether `spec` differs, as far as it is read.
     pub(crate) fn has_other_spec(&self, other: &Self) -> bool {
-        let spec = |state: &Self| (state.strategy, state.paused);
+        let spec = Self::settings;
         spec(self) != spec(other)
+    }
+
+    /// What is read of its spec beside replicas and template.
+    pub(crate) fn settings(&self) -> (RolloutStrategy, bool, i32) {
+        (self.strategy, self.paused, self.min_ready_seconds)
     }
 
     /// The bytes that it takes.

@@ -1,6 +1,6 @@
 //! What is kept of the pod template of a local workload.
 
-use fedrs_api::labels;
+use fedrs_api::{annotations, labels};
 use serde_json::Value;
 
 use crate::{metadata::FedrsLabels, spec_hash::spec_hash};
@@ -12,8 +12,10 @@ pub(crate) const MAX_VALUES: usize = 100_000;
 /// a time.
 #[derive(Debug)]
 pub(crate) struct PodTemplate {
-    /// The [`spec_hash`] with the rest of the spec that decides the pods.
+    /// The [`spec_hash`] with the rest of the spec that was given.
     pub(crate) hash: u64,
+    /// The hash of the user's template that an annotation names; 0 without one.
+    pub(crate) written_hash: u32,
     /// The federation that its labels name, if they also name a federated set.
     federation: Option<Box<str>>,
 }
@@ -23,7 +25,10 @@ impl PodTemplate {
         let found = &template["metadata"]["labels"];
         let federation = found[labels::FEDERATION].as_str();
         let federation = federation.filter(|_| found[labels::REPLICA_SET].is_string());
+        let written = template["metadata"]["annotations"][annotations::TEMPLATE_HASH].as_str();
+        let written = written.and_then(|hash| u32::from_str_radix(hash, 16).ok());
         Self {
+            written_hash: written.unwrap_or_default(),
             hash: spec_hash(template, min_ready_seconds, selector),
             federation: federation.map(Into::into),
         }

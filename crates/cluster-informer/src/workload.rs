@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::Uid;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::deployment_state::{DeploymentState, OwningDeployment};
 
@@ -34,7 +35,8 @@ pub struct WorkloadState {
     pub fully_labeled_replicas: u32,
     /// The condition `ReplicaFailure`, while it is true.
     pub replica_failure: Option<Box<ReplicaFailure>>,
-    /// Hash of `spec.template`, `spec.minReadySeconds` and `spec.selector` as the member cluster shows them (F29).
+    /// Hash of `spec.template`, `spec.minReadySeconds` and `spec.selector` as the member cluster shows them (F29); of a Deployment
+    /// that of `spec.template` alone.
     pub spec_hash: u64,
     /// The lowest `spec.replicas` that the member's controller may still act on: written since it last caught up
     /// (`observedGeneration == generation`). Replicas above this number may be deleted at any moment.
@@ -80,6 +82,27 @@ impl WorkloadState {
     pub(crate) fn has_other_rollout(&self, other: &Self) -> bool {
         let states = self.deployment.as_ref().zip(other.deployment.as_ref());
         states.is_some_and(|(one, other)| one.has_other_spec(other))
+    }
+
+    /// A number that another writer's change of the spec changes, and nothing else: the generation, but of a Deployment a hash.
+    /// The member's controller writes annotations of it, which count as a generation.
+    #[must_use]
+    pub fn spec_version(&self) -> i64 {
+        let Some(deployment) = &self.deployment else {
+            return self.generation;
+        };
+        let (strategy, paused, min_ready_seconds) = deployment.settings();
+        let spec = [
+            i64::from(self.replicas),
+            self.spec_hash.cast_signed(),
+            strategy.max_unavailable.into(),
+            strategy.max_surge.into(),
+            strategy.is_fixed.into(),
+            paused.into(),
+            min_ready_seconds.into(),
+        ];
+        let hash = xxh3_64(&spec.map(i64::to_le_bytes).concat());
+        i64::try_from(hash >> 1).unwrap_or_default()
     }
 
     /// `status.updatedReplicas` of a Deployment.

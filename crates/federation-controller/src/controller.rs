@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cluster_informer::InformerSettings;
 use dashmap::DashSet;
-use fedrs_api::names;
+use fedrs_api::{SetKind, names};
 use kube::Client;
 use reflector::{Collection, EventHandler, Reflector, ReflectorSettings, Versioned};
 use serde::de::DeserializeOwned;
@@ -23,6 +23,7 @@ use crate::{
     frs_store::FrsStore,
     frs_watch::FrsHandler,
     host_namespaces::{self, HostNamespaces, NamespaceHandler},
+    local_kind::set_collection,
     members::{
         self, Context, Inbox, MemberClusterHandler, MemberEvent, MemberSecrets, Members, Registry,
         SecretHandler,
@@ -33,9 +34,6 @@ use crate::{
     reconcile_queue::ReconcileQueue,
     watchdog::Watchdog,
 };
-
-/// The path of FederatedReplicaSets.
-const SETS: &str = "/apis/fedrs.dev/v1alpha1/federatedreplicasets";
 
 /// The configuration and the clients of a controller.
 pub struct Controller {
@@ -136,21 +134,12 @@ impl Controller {
         &self,
         reconciler: &Arc<Reconciler>,
         inbox: &Arc<Inbox>,
-    ) -> [watch::Receiver<ListState>; 3] {
-        let (sets_listed, sets) = watch::channel(ListState::default());
+    ) -> [watch::Receiver<ListState>; 4] {
         let (members_listed, members) = watch::channel(ListState::default());
         let (namespaces_listed, namespaces) = watch::channel(ListState::default());
         let executor = &reconciler.executor;
-        let frs_handler = FrsHandler::new(
-            Arc::clone(&reconciler.sets),
-            Arc::clone(&reconciler.cache),
-            reconciler.queue.clone(),
-            &executor.federation,
-            Arc::clone(&self.metrics),
-            sets_listed,
-            self.clock.clone(),
-        );
-        self.watch(executor, Collection::all(SETS), frs_handler);
+        let [sets, deployments] = [SetKind::FederatedReplicaSet, SetKind::FederatedDeployment]
+            .map(|kind| self.watch_sets(kind, reconciler));
         let member_handler =
             MemberClusterHandler::new(Arc::clone(inbox), &self.config.federation, members_listed);
         self.watch(executor, Collection::all(members::PATH), member_handler);
@@ -175,7 +164,30 @@ impl Controller {
             Collection::all(host_namespaces::PATH),
             namespace_handler,
         );
-        [sets, members, namespaces]
+        [sets, deployments, members, namespaces]
+    }
+
+    /// Starts the watch of the sets of a kind. Returns its state.
+    fn watch_sets(
+        &self,
+        kind: SetKind,
+        reconciler: &Arc<Reconciler>,
+    ) -> watch::Receiver<ListState> {
+        let (listed, sets) = watch::channel(ListState::default());
+        let executor = &reconciler.executor;
+        let handler = FrsHandler::new(
+            kind,
+            Arc::clone(&reconciler.sets),
+            Arc::clone(&reconciler.cache),
+            reconciler.queue.clone(),
+            &executor.federation,
+            Arc::clone(&self.metrics),
+            listed,
+            self.clock.clone(),
+        );
+        let collection = Collection::all(set_collection(kind, None));
+        self.watch(executor, collection, handler);
+        sets
     }
 
     /// Watches `collection` on the host, by a task of `executor`.

@@ -31,7 +31,7 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::{MemberView, WorkloadState};
+use cluster_informer::{DeploymentObject, MemberView, WorkloadState};
 use federated_rollout::Action as RolloutAction;
 use fedrs_api::{DeletionPolicy, ObjectKey, SetKind};
 use kube::Client;
@@ -44,7 +44,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::{json_patch::JsonPatch, live_set::LiveSet};
 use crate::{
     calls::{self, CallError},
-    check::{Action, Outcome, Outcomes, Precondition, SetChange},
+    check::{Action, DesiredHashes, Outcome, Outcomes, Precondition, SetChange},
     config::NamespacesConfig,
     event::Event,
     frs_store::Entry,
@@ -114,8 +114,8 @@ pub(crate) struct LateOutcome {
     pub(crate) outcome: Outcome,
     /// The event to record if the action was carried out.
     pub(crate) event: Event,
-    /// The spec that was written.
-    pub(crate) desired_spec_hash: u64,
+    /// What was written.
+    pub(crate) desired: DesiredHashes,
 }
 
 /// How long a reconciliation waits for the members' answers. Healthy members take milliseconds.
@@ -189,7 +189,7 @@ impl Executor {
                 };
                 let source = Source {
                     frs,
-                    deployment: entry.deployment,
+                    deployment: entry.deployment(),
                     federation: &this.federation,
                 };
                 set.act(&source, &action).await
@@ -198,12 +198,12 @@ impl Executor {
                 return;
             };
             if let Err(outcome) = answer.send(outcome) {
-                let desired_spec_hash = entry.desired_spec_hash;
+                let desired = entry.desired;
                 late(LateOutcome {
                     member: action.member,
                     outcome,
                     event: action.event,
-                    desired_spec_hash,
+                    desired,
                 });
             }
         });
@@ -249,7 +249,7 @@ impl LocalWorkload<'_> {
                 self.forget_if_absent(seen, done)
             }
             SetChange::LabelPods { seen } => {
-                let labeled = self.label_pods(source, &seen.uid, seen.generation);
+                let labeled = self.label_pods(source, &seen.uid, seen.spec_version);
                 Box::pin(labeled).await
             }
             SetChange::Rollout { seen, action } => {
@@ -265,7 +265,10 @@ impl LocalWorkload<'_> {
             _ => failed_write(&error),
         });
         match done {
-            Outcome::Written(set) if !writes_template => Outcome::Scaled { set, by },
+            Outcome::Written(set) if !writes_template => match change {
+                SetChange::Overwrite { .. } => Outcome::Configured { set, by },
+                _ => Outcome::Scaled { set, by },
+            },
             Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
             outcome => outcome,
         }
@@ -299,8 +302,18 @@ impl LocalWorkload<'_> {
     /// Changes the workload by a JSON patch that begins with tests.
     async fn patch(self, verb: &'static str, patch: &JsonPatch<'_>) -> Result<Outcome, CallError> {
         let path = self.path();
-        let call = calls::json_patch(&self.member.client, &path, patch);
-        match self.written(verb, call).await {
+        let client = &self.member.client;
+        let answer = match self.key.kind {
+            SetKind::FederatedReplicaSet => {
+                let call = calls::json_patch::<WorkloadState>(client, &path, patch);
+                self.written(verb, call).await
+            }
+            SetKind::FederatedDeployment => {
+                let call = calls::json_patch::<DeploymentObject>(client, &path, patch);
+                self.written(verb, call).await
+            }
+        };
+        match answer {
             // The API server doesn't say which of the tests failed.
             Err(error) if error.is_failed_test() => Ok(self.changed_meanwhile()),
             answer => answer,
@@ -353,14 +366,12 @@ impl LocalWorkload<'_> {
     }
 
     /// Waits for a write of the workload, and puts the response into the member's store.
-    async fn written(
+    async fn written<T: Into<WorkloadState>>(
         self,
         verb: &'static str,
-        call: impl Future<Output = kube::Result<WorkloadState>>,
+        call: impl Future<Output = kube::Result<T>>,
     ) -> Result<Outcome, CallError> {
-        let mut set = self.call(verb, call).await?;
-        // What is read of a ReplicaSet is in a Deployment as well.
-        set.key.kind = self.key.kind;
+        let set = self.call(verb, call).await?.into();
         self.member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }

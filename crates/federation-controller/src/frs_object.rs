@@ -1,20 +1,18 @@
-//! A FederatedReplicaSet as the host shows it. One that this version of the controller can't read still exists: it must not
+//! A FederatedReplicaSet or FederatedDeployment as the host shows it. One that this version of the controller can't read still exists: it must not
 //! count as deleted, nor hide its status.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedrs_api::{
-    FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, annotations,
-};
+use fedrs_api::{FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, annotations};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use reflector::{Versioned, limited_value};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 /// The values that a spec may have: a large one has some thousands.
 const MAX_VALUES: usize = 20_000;
 
-/// A FederatedReplicaSet with a spec and a status that need not be readable.
+/// A federated set with a spec and a status that need not be readable.
 #[derive(Clone, Debug)]
 pub(crate) struct FrsObject {
     /// The part that is used. Has at most one entry more than is valid.
@@ -23,6 +21,8 @@ pub(crate) struct FrsObject {
     spec: Box<RawValue>,
     /// `None` also if it can't be read: the next check then begins without a previous status.
     pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
+    /// Why the status can't be read, if it can't.
+    pub(crate) status_error: Option<String>,
 }
 
 /// A spec that another version of the CRD allows, or one with too many values.
@@ -35,7 +35,7 @@ pub(crate) struct UnreadableSpec {
 
 impl FrsObject {
     /// The spec as this version of fedrs reads it.
-    pub(crate) fn read_spec(&self) -> Result<FederatedReplicaSetSpec, UnreadableSpec> {
+    pub(crate) fn read_spec<S: DeserializeOwned>(&self) -> Result<S, UnreadableSpec> {
         let spec = self.spec.get();
         read_spec(spec).map_err(|(path, why)| UnreadableSpec {
             federation: federation(spec),
@@ -52,7 +52,7 @@ impl FrsObject {
 }
 
 /// Reads a spec, or returns the path of what can't be read, and why not.
-fn read_spec(spec: &str) -> Result<FederatedReplicaSetSpec, (String, String)> {
+fn read_spec<S: DeserializeOwned>(spec: &str) -> Result<S, (String, String)> {
     let mut json = serde_json::Deserializer::from_str(spec);
     let value = limited_value::<MAX_VALUES, _>(&mut json).map_err(|error| {
         let why = if error.is_data() {
@@ -133,15 +133,25 @@ impl<'de> Deserialize<'de> for FrsObject {
             spec,
             status,
         } = Raw::deserialize(deserializer)?;
-        let status: Option<_> = serde_json::from_str(status.get()).unwrap_or_else(|error| {
+        let read = serde_json::from_str::<Option<_>>(status.get());
+        let (status, status_error) = match read {
+            Ok(status) => (status, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        if let Some(error) = &status_error {
             let (namespace, name) = (&metadata.namespace, &metadata.name);
-            tracing::warn!(?namespace, ?name, %error, "failed to read the status of a FederatedReplicaSet");
-            None
-        });
+            tracing::warn!(
+                ?namespace,
+                ?name,
+                error,
+                "failed to read the status of a federated set"
+            );
+        }
         Ok(Self {
             metadata: metadata.into(),
             spec,
             status: status.map(Arc::new),
+            status_error,
         })
     }
 }
@@ -158,6 +168,7 @@ mod tests {
 
     use super::*;
     use crate::frs_store::Entry;
+    use fedrs_api::{FederatedReplicaSetSpec, SetKind};
     use mutations::fuzz;
     use serde_json::{Value, json};
 
@@ -171,7 +182,7 @@ mod tests {
                 assert!(metadata.is_err(), "{json}");
                 return;
             };
-            let entry = Entry::derive(read, "");
+            let entry = Entry::derive(SetKind::FederatedReplicaSet, read, "");
             for error in entry.valid.err().into_iter().flatten() {
                 let fields = ["spec", "metadata"];
                 assert!(
@@ -197,7 +208,7 @@ mod tests {
         let read: FrsObject = serde_json::from_value(object).unwrap();
         assert_eq!(read.resource_version(), Some("7"));
         assert_eq!(read.status, None);
-        let unreadable = read.read_spec().unwrap_err();
+        let unreadable = read.read_spec::<FederatedReplicaSetSpec>().unwrap_err();
         assert_eq!(unreadable.federation, "blue");
         assert_eq!(
             unreadable.error.to_string(),

@@ -1,4 +1,4 @@
-//! FederatedReplicaSets as the host last showed them, validated once when they change.
+//! FederatedReplicaSets and FederatedDeployments as the host last showed them, validated once when they change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,26 +6,31 @@ use std::{
 };
 
 use fedrs_api::{
-    DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES,
-    ObjectKey, ValidFrs, preferences_hash,
+    DeletionPolicy, FederatedDeployment, FederatedDeploymentSpec, FederatedReplicaSet,
+    FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, ObjectKey,
+    RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs, preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
 use reflector::ResourceVersion;
 
 use crate::{
-    frs_object::FrsObject,
+    check::DesiredHashes,
+    frs_object::{FrsObject, UnreadableSpec},
+    local_kind::set_kind,
     manifest::{self, DeploymentSettings},
     selector_index::{MAX_KNOWN, SelectorIndex},
 };
 
-/// One FederatedReplicaSet, with what is derived from it.
+/// One federated set, with what is derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The part of its metadata that is used.
     pub(crate) metadata: ObjectMeta,
     /// The status that the host has.
     pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
+    /// Why the status can't be read, if it can't.
+    pub(crate) status_error: Option<String>,
     /// How often the host has shown an earlier version of the object than before, or than was written: it was restored.
     pub(crate) times_restored: u32,
     /// The federation that handles it (F40).
@@ -36,15 +41,15 @@ pub(crate) struct Entry {
     pub(crate) preferences_hash: Option<String>,
     /// The valid spec, or what is wrong with it (F4).
     pub(crate) valid: Result<Arc<ValidFrs>, Vec<FieldError>>,
-    /// What only the local Deployments of a FederatedDeployment have.
-    pub(crate) deployment: DeploymentSettings,
-    /// Hash of the local ReplicaSets' spec as it would be written.
-    pub(crate) desired_spec_hash: u64,
+    /// How a FederatedDeployment rolls out a new template.
+    pub(crate) rollout: Option<Arc<RolloutSettings>>,
+    /// Hashes of what would be written into the local workloads.
+    pub(crate) desired: DesiredHashes,
     /// Hash of the template; 0 while it is invalid.
     pub(crate) template: u32,
 }
 
-/// All FederatedReplicaSets. One task writes, everybody reads.
+/// All federated sets. One task of each kind writes, everybody reads.
 #[derive(Debug, Default)]
 pub(crate) struct FrsStore {
     sets: RwLock<Sets>,
@@ -94,7 +99,13 @@ impl FrsStore {
     /// others.
     pub(crate) fn overlapping(&self, key: &ObjectKey) -> Vec<String> {
         let sets = self.sets.read();
-        let names = sets.selectors.known(key).map(|key| key.name.to_string());
+        let names = sets.selectors.known(key).map(|other| {
+            if other.kind == key.kind {
+                other.name.to_string()
+            } else {
+                format!("{} {}", set_kind(other.kind), other.name)
+            }
+        });
         let mut names: Vec<_> = names.collect();
         if names.len() == MAX_KNOWN {
             names.truncate(MAX_KNOWN - 1);
@@ -116,11 +127,17 @@ impl FrsStore {
     }
 
     /// Stores `object`. It is validated before the lock is taken, because that may take long.
-    pub(crate) fn apply(&self, object: FrsObject, source: Source, federation: &str) -> Applied {
-        let key = key_of(&object.metadata);
+    pub(crate) fn apply(
+        &self,
+        kind: SetKind,
+        object: FrsObject,
+        source: Source,
+        federation: &str,
+    ) -> Applied {
+        let key = key_of(kind, &object.metadata);
         let (entry, changed) = match self.get(&key) {
-            Some(before) => before.replaced_by(object, source, federation),
-            None => (Entry::derive(object, federation), true),
+            Some(before) => before.replaced_by(kind, object, source, federation),
+            None => (Entry::derive(kind, object, federation), true),
         };
         let mut sets = self.sets.write();
         let overlapping = match &entry.valid {
@@ -146,19 +163,27 @@ impl FrsStore {
 
 impl Entry {
     /// The entry of `object`, which follows this one, and whether a check may decide otherwise.
-    fn replaced_by(&self, object: FrsObject, source: Source, federation: &str) -> (Self, bool) {
+    fn replaced_by(
+        &self,
+        kind: SetKind,
+        object: FrsObject,
+        source: Source,
+        federation: &str,
+    ) -> (Self, bool) {
         let (metadata, status) = (object.metadata.clone(), object.status.clone());
+        let status_error = object.status_error.clone();
         let differs = differs(&self.metadata, &metadata);
         let went_back = is_restored(&self.metadata, &metadata) || source.lacks_write();
         // Often only the status has changed, or what every write changes: then what was derived still holds. But a host that was
         // restored may have given the generation to another spec: a list shows it.
         let may_differ = differs || went_back || source != Source::Watch;
-        let derived = may_differ.then(|| Self::derive(object, federation));
+        let derived = may_differ.then(|| Self::derive(kind, object, federation));
         let derived = derived.filter(|new| differs || went_back || !new.has_spec_of(self));
         let Some(derived) = derived else {
             let kept = Self {
                 metadata,
                 status,
+                status_error,
                 ..self.clone()
             };
             return (kept, false);
@@ -174,47 +199,115 @@ impl Entry {
     /// Whether the specs of both are the same.
     fn has_spec_of(&self, other: &Self) -> bool {
         self.valid == other.valid
-            && self.deployment == other.deployment
+            && self.rollout == other.rollout
             && self.federation == other.federation
             && self.deletion_policy == other.deletion_policy
     }
 
-    pub(crate) fn derive(object: FrsObject, federation: &str) -> Self {
-        let spec = object.read_spec();
-        let FrsObject {
-            metadata, status, ..
-        } = object;
+    pub(crate) fn derive(kind: SetKind, object: FrsObject, federation: &str) -> Self {
         // Others' finalizers that are not kept would be lost with ours.
-        let is_complete = metadata.finalizers.iter().flatten().count() <= MAX_ENTRIES;
-        let (own_federation, deletion_policy, valid) = match spec {
-            Ok(spec) => {
-                let (federation, policy) = (spec.federation.clone(), spec.deletion_policy);
-                let frs = FederatedReplicaSet {
-                    metadata: metadata.clone(),
-                    spec,
-                    status: None,
-                };
-                let policy = is_complete.then_some(policy);
-                (federation, policy, ValidFrs::check(&frs))
-            }
-            Err(unreadable) => (unreadable.federation, None, Err(vec![unreadable.error])),
-        };
-        let hashes = valid.as_ref().map(|frs| {
-            let spec = manifest::spec_hash(frs, federation);
-            (spec, manifest::template_hash(frs))
-        });
-        let (desired_spec_hash, template) = hashes.unwrap_or_default();
-        Self {
-            preferences_hash: preferences_hash(&metadata),
-            metadata,
-            status,
-            times_restored: 0,
+        let is_complete = object.metadata.finalizers.iter().flatten().count() <= MAX_ENTRIES;
+        let Read {
             federation: own_federation,
             deletion_policy,
+            valid,
+            rollout,
+        } = match kind {
+            SetKind::FederatedReplicaSet => Read::replica_set(&object),
+            SetKind::FederatedDeployment => Read::deployment(&object),
+        };
+        let hashes = valid.as_ref().map(|frs| {
+            let template = manifest::template_hash(frs);
+            let desired = match rollout.as_deref() {
+                None => DesiredHashes {
+                    spec: manifest::spec_hash(frs, federation),
+                    settings: None,
+                },
+                Some(rollout) => DesiredHashes {
+                    spec: template.into(),
+                    settings: Some(manifest::settings_hash(frs, rollout.into())),
+                },
+            };
+            (desired, template)
+        });
+        let (desired, template) = hashes.unwrap_or_default();
+        Self {
+            preferences_hash: preferences_hash(&object.metadata),
+            metadata: object.metadata,
+            status: object.status,
+            status_error: object.status_error,
+            times_restored: 0,
+            federation: own_federation,
+            deletion_policy: deletion_policy.filter(|_| is_complete),
             valid: valid.map(Arc::new),
-            deployment: DeploymentSettings::default(),
-            desired_spec_hash,
+            rollout,
+            desired,
             template,
+        }
+    }
+
+    /// What only the local Deployments of a FederatedDeployment have.
+    pub(crate) fn deployment(&self) -> DeploymentSettings {
+        let settings = self.rollout.as_deref().map(DeploymentSettings::from);
+        settings.unwrap_or_default()
+    }
+}
+
+/// What is read of a spec.
+struct Read {
+    federation: String,
+    deletion_policy: Option<DeletionPolicy>,
+    valid: Result<ValidFrs, Vec<FieldError>>,
+    rollout: Option<Arc<RolloutSettings>>,
+}
+
+impl Read {
+    fn replica_set(object: &FrsObject) -> Self {
+        let spec = match object.read_spec::<FederatedReplicaSetSpec>() {
+            Ok(spec) => spec,
+            Err(unreadable) => return Self::unreadable(unreadable),
+        };
+        let frs = FederatedReplicaSet {
+            metadata: object.metadata.clone(),
+            spec,
+            status: None,
+        };
+        Self {
+            valid: ValidFrs::check(&frs),
+            federation: frs.spec.federation,
+            deletion_policy: Some(frs.spec.deletion_policy),
+            rollout: None,
+        }
+    }
+
+    fn deployment(object: &FrsObject) -> Self {
+        let spec = match object.read_spec::<FederatedDeploymentSpec>() {
+            Ok(spec) => spec,
+            Err(unreadable) => return Self::unreadable(unreadable),
+        };
+        let deployment = FederatedDeployment {
+            metadata: object.metadata.clone(),
+            spec,
+            status: None,
+        };
+        let (valid, rollout) = match ValidFederatedDeployment::check(&deployment) {
+            Ok(valid) => (Ok(valid.set), Some(Arc::new(valid.rollout))),
+            Err(errors) => (Err(errors), None),
+        };
+        Self {
+            valid,
+            federation: deployment.spec.federation,
+            deletion_policy: Some(deployment.spec.deletion_policy),
+            rollout,
+        }
+    }
+
+    fn unreadable(unreadable: UnreadableSpec) -> Self {
+        Self {
+            federation: unreadable.federation,
+            deletion_policy: None,
+            valid: Err(vec![unreadable.error]),
+            rollout: None,
         }
     }
 }
@@ -238,8 +331,9 @@ fn is_restored(before: &ObjectMeta, now: &ObjectMeta) -> bool {
 }
 
 /// The key of an object that came from the API server: it always has a name.
-pub(crate) fn key_of(metadata: &ObjectMeta) -> ObjectKey {
-    ObjectKey::new(
+pub(crate) fn key_of(kind: SetKind, metadata: &ObjectMeta) -> ObjectKey {
+    ObjectKey::of_kind(
+        kind,
         metadata.namespace.as_deref().unwrap_or_default(),
         metadata.name.as_deref().unwrap_or_default(),
     )
@@ -250,6 +344,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    const KIND: SetKind = SetKind::FederatedReplicaSet;
 
     fn object(name: &str, version: u64, spec: &Value) -> FrsObject {
         let metadata = json!({ "name": name, "namespace": "default", "uid": name, "generation": 1,
@@ -280,7 +376,7 @@ mod tests {
             (14, "other", list, 3, true),
             (15, "other", list, 3, false),
         ] {
-            let applied = store.apply(object("web", version, &spec(app)), source, "");
+            let applied = store.apply(KIND, object("web", version, &spec(app)), source, "");
             let entry = store.get(&applied.key).unwrap();
             assert_eq!(
                 (entry.times_restored, applied.changed),
@@ -295,7 +391,7 @@ mod tests {
         let store = FrsStore::default();
         let names = |name: &str| store.overlapping(&ObjectKey::new("default", name));
         let overlapping = |name: &str| {
-            let applied = store.apply(object(name, 1, &spec("x")), Source::Watch, "");
+            let applied = store.apply(KIND, object(name, 1, &spec("x")), Source::Watch, "");
             Vec::from_iter(applied.overlapping)
         };
         assert_eq!(overlapping("a"), []);

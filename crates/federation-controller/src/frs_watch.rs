@@ -1,25 +1,28 @@
-//! The watch of FederatedReplicaSets on the host: objects go into the store, the keys of changed ones onto the queue.
+//! The watch of the federated sets of one kind on the host: objects go into the store, the keys of changed ones onto the queue.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use cluster_informer::ServerClock;
-use fedrs_api::ObjectKey;
+use fedrs_api::{ObjectKey, SetKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use reflector::{Error, EventHandler, InvalidObject};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
     clock::Clock,
+    error_text::format_error,
     frs_object::FrsObject,
     frs_store::{FrsStore, Source, key_of},
+    messages,
     metrics::Metrics,
     readiness::{ListProgress, ListState},
     reconcile::ReconcileCache,
     reconcile_queue::ReconcileQueue,
 };
 
-/// Handles events of FederatedReplicaSets: one that was created, updated or deleted is checked without delay (F21).
+/// Handles events of federated sets: one that was created, updated or deleted is checked without delay (F21).
 pub(crate) struct FrsHandler {
+    kind: SetKind,
     sets: Arc<FrsStore>,
     cache: Arc<ReconcileCache>,
     queue: ReconcileQueue,
@@ -32,12 +35,22 @@ pub(crate) struct FrsHandler {
     seen: HashSet<ObjectKey>,
     /// Whether it has shown an object without a readable name.
     has_unnamed: bool,
+    /// Whether the host was found to lack the kind.
+    is_missing: bool,
     clock: Clock,
     host_clock: ServerClock,
 }
 
+fn plural(kind: SetKind) -> &'static str {
+    match kind {
+        SetKind::FederatedReplicaSet => "FederatedReplicaSets",
+        SetKind::FederatedDeployment => "FederatedDeployments",
+    }
+}
+
 impl FrsHandler {
     pub(crate) fn new(
+        kind: SetKind,
         sets: Arc<FrsStore>,
         cache: Arc<ReconcileCache>,
         queue: ReconcileQueue,
@@ -47,15 +60,17 @@ impl FrsHandler {
         clock: Clock,
     ) -> Self {
         Self {
+            kind,
             sets,
             cache,
             queue,
             federation: Arc::clone(federation),
             metrics,
-            progress: ListProgress::new("FederatedReplicaSets", listed),
+            progress: ListProgress::new(plural(kind), listed),
             list_began: None,
             seen: HashSet::new(),
             has_unnamed: false,
+            is_missing: false,
             clock,
             host_clock: ServerClock::default(),
         }
@@ -67,7 +82,7 @@ impl FrsHandler {
         let Some(since) = metadata.deletion_timestamp.take() else {
             return;
         };
-        let known = self.sets.get(&key_of(metadata));
+        let known = self.sets.get(&key_of(self.kind, metadata));
         let known = known.filter(|known| known.metadata.uid == metadata.uid);
         let known = known.and_then(|known| known.metadata.deletion_timestamp.clone());
         let began = || Time(self.host_clock.began(Some(since.0), self.clock.now()));
@@ -106,7 +121,7 @@ impl EventHandler<FrsObject> for FrsHandler {
 
     fn on_apply(&mut self, mut object: FrsObject) {
         self.date(&mut object);
-        let key = key_of(&object.metadata);
+        let key = key_of(self.kind, &object.metadata);
         if let Some(status) = object.status.take() {
             object.status = Some(self.cache.shared(&key, status));
         }
@@ -118,7 +133,7 @@ impl EventHandler<FrsObject> for FrsHandler {
             lacks_write: lacks_write(began),
         });
         let source = source.unwrap_or(Source::Watch);
-        let applied = self.sets.apply(object, source, &self.federation);
+        let applied = (self.sets).apply(self.kind, object, source, &self.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
             self.count();
@@ -127,7 +142,7 @@ impl EventHandler<FrsObject> for FrsHandler {
     }
 
     fn on_delete(&mut self, object: FrsObject) {
-        self.remove(&key_of(&object.metadata));
+        self.remove(&key_of(self.kind, &object.metadata));
         self.count();
     }
 
@@ -135,7 +150,9 @@ impl EventHandler<FrsObject> for FrsHandler {
         self.list_began = None;
         self.host_clock.end_list();
         // Any of the sets may be the one without a name: none counts as deleted.
-        let is_gone = |key: &ObjectKey| !self.has_unnamed && !self.seen.contains(key);
+        let is_gone = |key: &ObjectKey| {
+            key.kind == self.kind && !self.has_unnamed && !self.seen.contains(key)
+        };
         for key in self.sets.keys().into_iter().filter(is_gone) {
             self.remove(&key);
         }
@@ -147,7 +164,7 @@ impl EventHandler<FrsObject> for FrsHandler {
     fn on_invalid(&mut self, object: &InvalidObject) {
         match (&object.namespace, &object.name) {
             (Some(namespace), Some(name)) => {
-                let key = ObjectKey::new(&**namespace, &**name);
+                let key = ObjectKey::of_kind(self.kind, &**namespace, &**name);
                 if object.deleted {
                     self.remove(&key);
                 } else {
@@ -158,8 +175,18 @@ impl EventHandler<FrsObject> for FrsHandler {
         }
     }
 
+    /// A host without the kind, or without the permission to list it, has no set of it for this controller: it may be older.
     fn on_error(&mut self, error: &Error) {
-        self.progress.failed(error);
+        let is_optional = self.kind != SetKind::FederatedReplicaSet;
+        if is_optional && matches!(error.code(), Some(403 | 404)) {
+            if !std::mem::replace(&mut self.is_missing, true) {
+                let text = messages::may_not_list(plural(self.kind), &format_error(error));
+                tracing::warn!("{text}");
+            }
+            self.progress.complete();
+        } else {
+            self.progress.failed(error);
+        }
     }
 
     fn on_activity(&mut self) {

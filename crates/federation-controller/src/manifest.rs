@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use federated_rollout::Strategy;
-use fedrs_api::{JsonText, SetKind, ValidFrs, ValidTemplate, annotations, labels};
+use federated_rollout::{Budget, Strategy};
+use fedrs_api::{
+    JsonText, RolloutSettings, SetKind, SettingsHash, ValidFrs, ValidTemplate, annotations, labels,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
@@ -38,6 +40,20 @@ pub(crate) struct DeploymentSettings {
     pub(crate) progress_deadline_seconds: u32,
     /// `revisionHistoryLimit`: how many ReplicaSets without replicas are kept, at most `i32::MAX`.
     pub(crate) revision_history_limit: u32,
+    /// Whether a loan is written as the type `Recreate`.
+    pub(crate) recreates: bool,
+}
+
+impl From<&RolloutSettings> for DeploymentSettings {
+    fn from(rollout: &RolloutSettings) -> Self {
+        let deadline = rollout.progress_deadline.map(|limit| limit.as_secs());
+        let deadline = deadline.and_then(|seconds| u32::try_from(seconds).ok());
+        Self {
+            progress_deadline_seconds: deadline.unwrap_or(NO_PROGRESS_DEADLINE),
+            revision_history_limit: rollout.revision_history_limit,
+            recreates: rollout.budget == Budget::Recreate,
+        }
+    }
 }
 
 impl Default for DeploymentSettings {
@@ -45,6 +61,7 @@ impl Default for DeploymentSettings {
         Self {
             progress_deadline_seconds: 600,
             revision_history_limit: 10,
+            recreates: false,
         }
     }
 }
@@ -96,12 +113,21 @@ struct TemplateMetadata<'a> {
     labels: Texts<'a>,
 }
 
-/// `strategy` of a Deployment, of the type `RollingUpdate`. API servers would default what is absent, and round percentages.
+/// `strategy` of a Deployment. API servers would default what is absent, and round percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RollingUpdate {
-    rolling_update: MaxPods,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rolling_update: Option<MaxPods>,
     r#type: &'static str,
+}
+
+impl RollingUpdate {
+    /// All pods end before the first new one is created.
+    pub(crate) const RECREATE: Self = Self {
+        rolling_update: None,
+        r#type: "Recreate",
+    };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -116,10 +142,10 @@ impl From<Strategy> for RollingUpdate {
     fn from(strategy: Strategy) -> Self {
         let pods = |pods: u64| i32::try_from(pods).unwrap_or(i32::MAX).unsigned_abs();
         Self {
-            rolling_update: MaxPods {
+            rolling_update: Some(MaxPods {
                 max_surge: pods(strategy.surge),
                 max_unavailable: pods(strategy.unavailable),
-            },
+            }),
             r#type: "RollingUpdate",
         }
     }
@@ -196,6 +222,21 @@ impl<'a> Workload<'a> {
     pub(crate) fn labels(&self) -> &Texts<'a> {
         &self.metadata.labels
     }
+}
+
+/// Hash of the labels of a local Deployment and of its settings: all but its replicas, strategy and template.
+pub(crate) fn settings_hash(frs: &ValidFrs, settings: DeploymentSettings) -> SettingsHash {
+    let DeploymentSettings {
+        progress_deadline_seconds,
+        revision_history_limit,
+        ..
+    } = settings;
+    let numbers = [
+        frs.min_ready_seconds,
+        progress_deadline_seconds,
+        revision_history_limit,
+    ];
+    SettingsHash(hash(&(&frs.labels, numbers)))
 }
 
 /// Hash of all of a local ReplicaSet that is the same in every member: without replicas.

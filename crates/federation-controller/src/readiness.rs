@@ -60,14 +60,14 @@ impl ListProgress {
 /// Whether the controller can do its work, for `/readyz`.
 #[derive(Clone)]
 pub struct Readiness {
-    lists: [watch::Receiver<ListState>; 3],
+    lists: [watch::Receiver<ListState>; 4],
     complete: watch::Receiver<bool>,
 }
 
 impl Readiness {
     /// Of the lists of FederatedReplicaSets, MemberClusters and Namespaces; `complete` says whether all members are known.
     pub(crate) fn new(
-        lists: [watch::Receiver<ListState>; 3],
+        lists: [watch::Receiver<ListState>; 4],
         complete: watch::Receiver<bool>,
     ) -> Self {
         Self { lists, complete }
@@ -132,7 +132,7 @@ mod tests {
         };
         let (_listed, others) = watch::channel(complete);
         let (_complete, all_known) = watch::channel(true);
-        let readiness = Readiness::new([sets, others.clone(), others], all_known);
+        let readiness = Readiness::new([sets, others.clone(), others.clone(), others], all_known);
         assert_eq!(readiness.check(), Err(NotReady::Listing));
         progress.complete();
         assert_eq!(readiness.check(), Ok(()));

@@ -1,4 +1,4 @@
-//! Reconciles one FederatedReplicaSet, by one worker at a time (F25).
+//! Reconciles one federated set, by one worker at a time (F25).
 //!
 //! ```text
 //! being deleted -> release or delete its local ReplicaSets, then remove the finalizer (F5)
@@ -19,7 +19,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
 use dashmap::DashSet;
-use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, TimeLimit, ValidFrs, names};
+use federated_rollout::State;
+use fedrs_api::{
+    EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, TimeLimit, ValidFrs, names,
+    revision_name,
+};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::{sync::Semaphore, time::Instant};
@@ -32,7 +36,7 @@ use self::{
 };
 use crate::{
     calls::{self, CallError},
-    check::{self, Outcome, Outcomes, Snapshot, StatusRefresh},
+    check::{self, Outcome, Outcomes, RolloutSnapshot, Snapshot, StatusRefresh},
     clock::Clock,
     config::Config,
     event::{Event, EventType},
@@ -40,6 +44,7 @@ use crate::{
     executor::{Executor, LateOutcome},
     finalizer,
     frs_store::{Entry, FrsStore},
+    local_kind::{set_collection, set_kind},
     members::Registry,
     metrics::Metrics,
     reconcile_queue::{ReconcileQueue, ReconcileWork},
@@ -83,6 +88,15 @@ impl Reconciler {
         {
             self.start_deletion(key, &entry, policy);
             return;
+        }
+        // Its record of what is lent would be lost, and then lent again.
+        if let Some(error) = entry.status_error.as_ref()
+            && key.kind == SetKind::FederatedDeployment
+        {
+            let message =
+                format!("nothing is changed: this version of fedrs can't read status: {error}");
+            let event = Event::warning(EventReason::UnreadableStatus, message);
+            return self.record(key, &entry, event);
         }
         let frs = match &entry.valid {
             Ok(frs) => frs,
@@ -143,10 +157,17 @@ impl Reconciler {
         let grace_period = frs.rescheduling.lost_grace_period;
         let (previous, members) = self.look(key, entry, grace_period, now);
         let settings = self.config.of_set(&frs.rescheduling);
+        let revision = revision_name(&key.name, entry.template);
+        let recorded = self.recorded_rollout(key, entry);
         let snapshot = Snapshot {
             frs,
-            desired_spec_hash: entry.desired_spec_hash,
+            desired: entry.desired,
             template_hash: entry.template,
+            rollout: entry.rollout.as_deref().map(|settings| RolloutSnapshot {
+                settings,
+                revision: &revision,
+                recorded: &recorded,
+            }),
             previous: &previous,
             members: &members,
             overlapping: &self.sets.overlapping(key),
@@ -182,8 +203,7 @@ impl Reconciler {
             self.record(key, entry, event);
         }
         let now = self.clock.now();
-        let hash = entry.desired_spec_hash;
-        let status = check::with_outcomes(status, &outcomes, hash, now, &self.config);
+        let status = check::with_outcomes(status, &outcomes, entry.desired, now, &self.config);
         self.relist_contradicted(key, &status, &outcomes);
         self.put_and_publish(key, entry, status, work).await;
         if outcomes.values().any(Outcome::needs_retry) {
@@ -241,10 +261,15 @@ impl Reconciler {
                 self.record(key, entry, event);
             }
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
-            let hash = late.desired_spec_hash;
-            previous = check::with_outcomes(previous, &outcomes, hash, now, &self.config);
+            previous = check::with_outcomes(previous, &outcomes, late.desired, now, &self.config);
         }
         (previous, self.snapshot_members(key, &pending, grace_period))
+    }
+
+    /// What is lent to members, as far as the host has recorded it.
+    fn recorded_rollout(&self, key: &ObjectKey, entry: &Entry) -> State {
+        let recorded = (self.cache).of_object(key, entry, |cached| cached.recorded_rollout(entry));
+        recorded.unwrap_or_default()
     }
 
     /// Until when no replica that runs is removed, if that is after `now`.
@@ -311,7 +336,7 @@ impl Reconciler {
             EventType::Normal => tracing::info!(%frs, reason, "{message}"),
             EventType::Warning => tracing::warn!(%frs, reason, "{message}"),
         }
-        self.recorder.record(&involved_object(entry), event);
+        self.recorder.record(&involved_object(key, entry), event);
     }
 
     /// A call to the host with the deadline of all calls.
@@ -339,19 +364,17 @@ fn until(now: Timestamp, time: Timestamp) -> Duration {
     Duration::try_from(time.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
 }
 
-/// The path of a FederatedReplicaSet.
+/// The path of a federated set.
 fn frs_path(key: &ObjectKey) -> String {
-    format!(
-        "/apis/fedrs.dev/v1alpha1/namespaces/{}/federatedreplicasets/{}",
-        key.namespace, key.name
-    )
+    let collection = set_collection(key.kind, Some(&key.namespace));
+    format!("{collection}/{}", key.name)
 }
 
-fn involved_object(entry: &Entry) -> InvolvedObject {
+fn involved_object(key: &ObjectKey, entry: &Entry) -> InvolvedObject {
     let metadata = &entry.metadata;
     InvolvedObject {
         api_version: names::API_VERSION,
-        kind: "FederatedReplicaSet",
+        kind: set_kind(key.kind),
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
         uid: metadata.uid.clone().unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use cluster_informer::WorkloadState;
 use federated_rollout::{Action as RolloutAction, Strategy};
-use fedrs_api::{EventReason, pluralize};
+use fedrs_api::{EventReason, SetKind, pluralize};
 
 use crate::event::Event;
 
@@ -46,7 +46,7 @@ pub enum SetChange {
         seen: Precondition,
         /// Its `spec.replicas`.
         replicas: u32,
-        /// Whether another writer changed the set. If not, the FederatedReplicaSet has changed.
+        /// Whether another writer changed the set. If not, the federated set has changed.
         drifted: bool,
     },
     /// Label the pods that the set adopted (F30), and the ReplicaSets of a Deployment.
@@ -69,8 +69,9 @@ impl SetChange {
         matches!(self, Self::Create { .. })
     }
 
-    /// The event of the change in `cluster`, once it is done; `why` decided the replicas. `repairs` after an external change.
-    pub(super) fn event(&self, cluster: &str, why: &str, repairs: bool) -> Event {
+    /// The event of the change of a local workload of a set of this kind in `cluster`, once it is done; `why` decided the replicas.
+    /// `repairs` after an external change.
+    pub(super) fn event(&self, kind: SetKind, cluster: &str, why: &str, repairs: bool) -> Event {
         let replicas = |count: u32| pluralize(count, "replica");
         let (reason, text) = match *self {
             Self::Create { replicas: count } if repairs => {
@@ -97,7 +98,13 @@ impl SetChange {
                 let text = format!("scaled down from {from} to {to}: {why}");
                 (EventReason::ScaledDown, text)
             }
-            Self::Overwrite { .. } => (EventReason::Updated, "template updated".to_owned()),
+            Self::Overwrite { .. } => {
+                let what = match kind {
+                    SetKind::FederatedReplicaSet => "template",
+                    SetKind::FederatedDeployment => "settings",
+                };
+                (EventReason::Updated, format!("{what} updated"))
+            }
             Self::LabelPods { .. } => (EventReason::PodsAdopted, "adopted pods labeled".to_owned()),
             Self::Rollout { action, .. } => {
                 let text = match action {
@@ -132,6 +139,8 @@ pub struct Precondition {
     pub uid: String,
     /// The object's generation: every change of its spec raises it.
     pub generation: i64,
+    /// The object's [`spec_version`](WorkloadState::spec_version).
+    pub spec_version: i64,
     /// Whether the object has owner references. One that a controller adopts meanwhile must not be written.
     pub has_owners: bool,
     /// The object's resourceVersion, which a change of the status raises as well: set if the status decided the write.
@@ -143,6 +152,7 @@ impl From<&WorkloadState> for Precondition {
         Self {
             uid: set.uid.clone(),
             generation: set.generation,
+            spec_version: set.spec_version(),
             has_owners: set.has_owners,
             // Only the version shows which owners these are.
             resource_version: set.has_owners.then(|| set.resource_version.clone()),

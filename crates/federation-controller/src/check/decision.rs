@@ -1,5 +1,6 @@
 //! All stages of a check side by side: what the report describes.
 
+use federated_rollout::WaitReason as RolloutWait;
 use fedrs_api::{FederatedReplicaSetStatus, Rejection, TemplateRejection};
 use jiff::Timestamp;
 
@@ -7,6 +8,7 @@ use super::{
     eligibility::Eligibility,
     evaluation::{DesiredSpec, MemberEvaluation, evaluate},
     plan::{MemberTarget, Plan, plan},
+    rollout,
     snapshot::Snapshot,
     step::{MemberStep, Step, Writes},
 };
@@ -18,6 +20,8 @@ pub(super) struct Decision<'a> {
     pub(super) evaluations: Vec<MemberEvaluation<'a>>,
     /// `None` while a member joins.
     pub(super) plan: Option<Plan>,
+    /// Of a FederatedDeployment, once there is a plan.
+    pub(super) rollout: Option<federated_rollout::Decision>,
     pub(super) step: Step,
     pub(super) now: Timestamp,
 }
@@ -26,6 +30,8 @@ pub(super) struct Decision<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberDecision<'a> {
     pub(super) evaluation: &'a MemberEvaluation<'a>,
+    /// What it waits for before it has the current revision.
+    pub(super) rollout_wait: Option<&'a RolloutWait>,
     pub(super) planned: MemberTarget,
     pub(super) step: &'a MemberStep,
 }
@@ -38,18 +44,22 @@ impl<'a> Decision<'a> {
             snapshot.members,
             previous,
             Some(DesiredSpec {
-                hash: snapshot.desired_spec_hash,
+                hash: snapshot.desired.spec,
                 replicas: snapshot.frs.replicas,
             }),
             now,
             snapshot.settings,
         );
         let plan = plan(snapshot, &evaluations, now);
-        let step = Step::take(snapshot, &evaluations, plan.as_ref(), writes, now);
+        let rollout = || rollout::decide(snapshot, &evaluations, writes, now);
+        let rollout = plan.as_ref().and_then(|_| rollout());
+        let decided = (plan.as_ref(), rollout.as_ref());
+        let step = Step::take(snapshot, &evaluations, decided, writes, now);
         Self {
             snapshot,
             evaluations,
             plan,
+            rollout,
             step,
             now,
         }
@@ -59,12 +69,18 @@ impl<'a> Decision<'a> {
         let targets = self.plan.as_ref().map_or(&[][..], |plan| &plan.members);
         let targets = targets.iter().copied();
         let targets = targets.chain(std::iter::repeat(MemberTarget::default()));
+        let waits = self.rollout.iter().flat_map(|rollout| &rollout.waits);
+        let waits = waits.map(Option::as_ref).chain(std::iter::repeat(None));
         let members = self.evaluations.iter().zip(targets).zip(&self.step.members);
-        members.map(|((evaluation, planned), step)| MemberDecision {
-            evaluation,
-            planned,
-            step,
-        })
+        members
+            .zip(waits)
+            .map(|(((evaluation, planned), step), wait)| MemberDecision {
+                rollout_wait: wait
+                    .filter(|wait| **wait != RolloutWait::Lost && evaluation.has_pods()),
+                evaluation,
+                planned,
+                step,
+            })
     }
 
     /// The members whose controllers may not act, unless their watch of workloads is silent.
@@ -81,7 +97,14 @@ impl<'a> Decision<'a> {
 
     /// Whether nothing is left to do, nor to wait for but more capacity, which capacity probes will show (F27).
     pub(super) fn is_settled(&self, status: &FederatedReplicaSetStatus) -> bool {
-        status.unplaced_replicas == 0 && self.members().all(|member| member.is_settled())
+        status.unplaced_replicas == 0
+            && !self.is_rolling_out()
+            && self.members().all(|member| member.is_settled())
+    }
+
+    /// Whether a member with replicas does not have the current revision yet. One that is lost is updated when it returns.
+    pub(super) fn is_rolling_out(&self) -> bool {
+        self.members().any(|member| member.rollout_wait.is_some())
     }
 
     /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).

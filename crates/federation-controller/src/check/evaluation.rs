@@ -1,7 +1,9 @@
 //! What one member shows for a set: the first stage of a check.
 
-use cluster_informer::{Deletion, WorkloadState};
-use fedrs_api::{ClusterStatus, Rejection, TemplateRecord, TemplateRejection};
+use cluster_informer::{Deletion, DeploymentState, WorkloadState};
+use fedrs_api::{
+    ClusterStatus, Rejection, SettingsHash, TemplateRecord, TemplateRejection, ValidFrs,
+};
 use jiff::Timestamp;
 
 use super::{
@@ -34,6 +36,8 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) capacity: CapacityEstimate,
     /// The writes before this check.
     pub(super) writes: WriteBackoff,
+    /// What the controller last wrote into the local workload, if that is known.
+    pub(super) record: Option<TemplateRecord>,
     /// The member's rejection of the present template.
     pub(super) template_rejection: Option<&'a TemplateRejection>,
 }
@@ -99,6 +103,23 @@ fn requested_of_cluster(member: &Member, seen: &[Seen<'_>]) -> u64 {
     requested.max().map_or(0, count::from_status)
 }
 
+/// What the controller last wrote into `set`. A write of the `desired` template whose response was lost shows by its annotation.
+fn record(
+    previous: Option<&ClusterStatus>,
+    set: Option<&WorkloadState>,
+    desired: Option<DesiredSpec>,
+) -> Option<TemplateRecord> {
+    let record = previous.and_then(|previous| previous.internal.template.clone());
+    let arrived = || {
+        let (set, desired) = (set?, desired?);
+        let written = set.deployment.as_ref()?.written_template;
+        let is_desired = written != 0 && u64::from(written) == desired.hash;
+        let is_new = (record.as_ref()).is_none_or(|record| !record.has_desired(desired.hash));
+        (is_desired && is_new).then(|| TemplateRecord::new(desired.hash, set.spec_hash))
+    };
+    arrived().or(record)
+}
+
 impl<'a> MemberEvaluation<'a> {
     fn new(
         (member, previous): Seen<'a>,
@@ -139,6 +160,7 @@ impl<'a> MemberEvaluation<'a> {
             writes: previous
                 .map(|previous| WriteBackoff(previous.internal.writes.clone()))
                 .unwrap_or_default(),
+            record: record(previous, set, desired),
             template_rejection: previous
                 .and_then(|previous| previous.internal.template_rejection.as_deref())
                 .filter(|rejection| desired.is_some_and(|desired| rejection.is_of(desired.hash))),
@@ -162,15 +184,10 @@ impl<'a> MemberEvaluation<'a> {
         self.live_set().filter(|set| set.deletion.is_none())
     }
 
-    /// What the controller last wrote into the local ReplicaSet, if that is known.
-    pub(super) fn record(&self) -> Option<&'a TemplateRecord> {
-        self.previous?.internal.template.as_ref()
-    }
-
     /// Whether the local ReplicaSet is as the controller has written the spec with this hash, besides its replicas.
     pub(super) fn has_spec(&self, hash: u64) -> bool {
         let is_written = |set: &WorkloadState| {
-            let record = self.record();
+            let record = self.record.as_ref();
             record.is_some_and(|record| record.has_desired(hash) && record.has_live(set.spec_hash))
         };
         self.set().is_some_and(is_written) && self.member.has_label()
@@ -214,11 +231,26 @@ impl<'a> MemberEvaluation<'a> {
         self.believed.max(target.total())
     }
 
-    /// The generation that shows external changes. That of a set without its label says nothing: whoever removed the label has
+    /// Hash of the labels and settings that the controller last wrote into the local Deployment.
+    pub(super) fn written_settings(&self) -> Option<SettingsHash> {
+        self.previous?.internal.settings
+    }
+
+    /// Whether the controller has written these labels and settings into the local Deployment, and it has the settings.
+    pub(super) fn has_settings(&self, frs: &ValidFrs, desired: SettingsHash) -> bool {
+        let is_written = self.written_settings() == Some(desired);
+        let has_settings = |state: &DeploymentState| {
+            !state.paused && u32::try_from(state.min_ready_seconds) == Ok(frs.min_ready_seconds)
+        };
+        let deployment = self.set().and_then(|set| set.deployment.as_ref());
+        is_written && self.member.has_label() && deployment.is_some_and(|state| has_settings(state))
+    }
+
+    /// The version of the spec that shows external changes. That of a set without its label says nothing: whoever removed the label has
     /// changed the set.
     pub(super) fn generation(&self) -> Option<i64> {
         let labeled = self.live_set().filter(|_| self.member.has_label());
-        labeled.map(|set| set.generation)
+        labeled.map(WorkloadState::spec_version)
     }
 
     /// Replicas beyond those believed while the member should have `target`, which an earlier leader may have requested shortly
@@ -327,6 +359,11 @@ impl<'a> MemberEvaluation<'a> {
             && self.scheduling.not_acting_since.is_none()
     }
 
+    /// Whether it has or should have pods.
+    pub(super) fn has_pods(&self) -> bool {
+        self.requested() > 0 || self.live_set().is_some_and(|set| set.status_replicas > 0)
+    }
+
     /// Pods that are scheduled and not ready.
     pub(super) fn unready(&self) -> u64 {
         self.scheduling
@@ -345,6 +382,20 @@ impl<'a> MemberEvaluation<'a> {
                 (updated, outdated + pods)
             }
         })
+    }
+
+    /// Pods of the template with this hash. A Deployment counts them by itself: those that it was adopted with have no hash.
+    pub(super) fn updated(&self, template_hash: u32) -> u64 {
+        let is_written = |record: &TemplateRecord| record.has_desired(template_hash.into());
+        let deployment = self.live_set().and_then(|set| {
+            let has_template = (self.record.as_ref())
+                .is_some_and(|record| is_written(record) && record.has_live(set.spec_hash));
+            set.deployment.as_ref().filter(|_| has_template)
+        });
+        deployment.map_or_else(
+            || self.pods_by_template(template_hash).0,
+            |deployment| deployment.updated_replicas.into(),
+        )
     }
 
     /// Since when scheduled pods wait to become ready, and none has.

@@ -1,8 +1,9 @@
-//! The check of one FederatedReplicaSet: pure, without clock, client or randomness.
+//! The check of one federated set: pure, without clock, client or randomness.
 //!
 //! ```text
 //! Snapshot -> MemberEvaluation   what each member shows: eligibility, counts, previous capacity and writes
 //!          -> Plan               what each member should have: learned capacity, layout, target
+//!          -> rollout            of a FederatedDeployment: which member may roll how many pods next
 //!          -> Step               the next safe change: spec.replicas of each member, at most one action each
 //!          -> StatusRefresh      status and events about all of these; a Check has the actions and the next check, too
 //! ```
@@ -23,6 +24,7 @@ mod outcome;
 mod plan;
 mod previous_status;
 mod report;
+mod rollout;
 mod scheduling;
 mod snapshot;
 mod step;
@@ -37,9 +39,9 @@ use jiff::Timestamp;
 
 pub use self::{
     action::{Action, Precondition, SetChange},
-    outcome::{Outcome, Outcomes, with_outcomes},
+    outcome::{DesiredHashes, Outcome, Outcomes, with_outcomes},
     report::{InvalidFrs, StatusRefresh, reject},
-    snapshot::{Member, NamespaceState, Outage, Snapshot},
+    snapshot::{Member, NamespaceState, Outage, RolloutSnapshot, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
 pub(crate) use self::{
@@ -68,7 +70,7 @@ pub struct Check {
     pub moving: bool,
 }
 
-/// Checks one FederatedReplicaSet at `now` (F20, F26 to F39).
+/// Checks one federated set at `now` (F20, F26 to F39).
 #[must_use]
 pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
     let decision = Decision::of(snapshot, Writes::Due, now);
@@ -126,6 +128,7 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             times.push(after(decision.now, settings.recheck_interval));
         }
     }
+    times.extend(decision.rollout.as_ref().and_then(|rollout| rollout.next));
     if decision.unconfirmed().next().is_some() {
         // What shows that a watch works causes no check.
         times.push(after(decision.now, CONFIRMATION_TIME));

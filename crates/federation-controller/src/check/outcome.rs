@@ -5,13 +5,22 @@ use std::collections::BTreeMap;
 use cluster_informer::WorkloadState;
 use fedrs_api::{
     ClusterInternalState, ClusterStatus, FederatedReplicaSetStatus, Rejection, RejectionKind,
-    TemplateRecord, TemplateRejection,
+    SettingsHash, TemplateRecord, TemplateRejection,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{count::to_status, time::after, write_backoff::WriteBackoff};
 use crate::config::Config;
+
+/// Hashes of what fedrs writes into the local workloads of a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DesiredHashes {
+    /// Of a ReplicaSet: its spec without replicas. Of a Deployment: the template as the user wrote it.
+    pub spec: u64,
+    /// Of a Deployment: its labels and settings.
+    pub settings: Option<SettingsHash>,
+}
 
 /// Outcomes of actions, by member.
 pub type Outcomes = BTreeMap<String, Outcome>;
@@ -21,7 +30,14 @@ pub type Outcomes = BTreeMap<String, Outcome>;
 pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(WorkloadState),
-    /// Its replicas, or other fields of a Deployment, were changed, and its template stays.
+    /// The labels and settings of a Deployment were written, perhaps with its replicas, and its template stays.
+    Configured {
+        /// The set as the member now shows it.
+        set: WorkloadState,
+        /// The field manager of an external change that this undoes, if the member shows it.
+        by: Option<String>,
+    },
+    /// Its replicas, or the strategy of a Deployment, were changed, and its template stays.
     Scaled {
         /// The set as the member now shows it.
         set: WorkloadState,
@@ -55,8 +71,8 @@ pub enum Outcome {
     PodsLabeled {
         /// The number of pods.
         pods: usize,
-        /// The set's generation.
-        generation: i64,
+        /// The set's [`spec_version`](WorkloadState::spec_version).
+        spec_version: i64,
     },
     /// The member rejected the creation of the set (F28).
     Rejected {
@@ -105,14 +121,14 @@ impl Outcome {
 pub fn with_outcomes(
     status: FederatedReplicaSetStatus,
     outcomes: &Outcomes,
-    desired_spec_hash: u64,
+    desired: DesiredHashes,
     now: Timestamp,
     settings: &Config,
 ) -> FederatedReplicaSetStatus {
     let mut status = status;
     for cluster in &mut status.clusters {
         if let Some(outcome) = outcomes.get(&cluster.name) {
-            record(cluster, outcome, desired_spec_hash, now, settings);
+            record(cluster, outcome, desired, now, settings);
         }
     }
     status
@@ -121,15 +137,17 @@ pub fn with_outcomes(
 fn record(
     cluster: &mut ClusterStatus,
     outcome: &Outcome,
-    desired_spec_hash: u64,
+    desired: DesiredHashes,
     now: Timestamp,
     settings: &Config,
 ) {
     let internal = &mut cluster.internal;
+    let desired_spec_hash = desired.spec;
     let writes = WriteBackoff(internal.writes.clone());
     if let Outcome::Written(set)
     | Outcome::Adopted { set, .. }
     | Outcome::Repaired { set, .. }
+    | Outcome::Configured { set, .. }
     | Outcome::Scaled { set, .. } = outcome
     {
         // A response with more replicas than were requested is not believed.
@@ -142,19 +160,24 @@ fn record(
             has_desired: false,
             ..
         } => {
+            internal.settings = desired.settings;
             record_created(internal);
-            writes.succeeded(set.generation, None)
+            writes.succeeded(set.spec_version(), None)
         }
         Outcome::Written(set) | Outcome::Adopted { set, .. } => {
-            record_written(internal, set, desired_spec_hash);
-            writes.succeeded(set.generation, None)
+            record_written(internal, set, desired);
+            writes.succeeded(set.spec_version(), None)
         }
         Outcome::Repaired { set, by } => {
-            record_written(internal, set, desired_spec_hash);
-            writes.succeeded(set.generation, by.clone())
+            record_written(internal, set, desired);
+            writes.succeeded(set.spec_version(), by.clone())
         }
-        Outcome::Scaled { set, by } => writes.succeeded(set.generation, by.clone()),
-        Outcome::PodsLabeled { generation, .. } => writes.succeeded(*generation, None),
+        Outcome::Configured { set, by } => {
+            internal.settings = desired.settings;
+            writes.succeeded(set.spec_version(), by.clone())
+        }
+        Outcome::Scaled { set, by } => writes.succeeded(set.spec_version(), by.clone()),
+        Outcome::PodsLabeled { spec_version, .. } => writes.succeeded(*spec_version, None),
         Outcome::Rejected { kind, message } => {
             return record_rejection(internal, *kind, message, now, settings);
         }
@@ -203,9 +226,10 @@ fn record(
 fn record_written(
     internal: &mut ClusterInternalState,
     set: &WorkloadState,
-    desired_spec_hash: u64,
+    desired: DesiredHashes,
 ) {
-    internal.template = Some(TemplateRecord::new(desired_spec_hash, set.spec_hash));
+    internal.template = Some(TemplateRecord::new(desired.spec, set.spec_hash));
+    internal.settings = desired.settings;
     internal.template_rejection = None;
     record_created(internal);
 }

@@ -1,9 +1,11 @@
 //! The input of a check, read from local stores alone (F26).
 
 use cluster_informer::{Health, SyncState, WorkloadState, WorkloadView};
-use fedrs_api::{FederatedReplicaSetStatus, ValidFrs};
+use federated_rollout::State;
+use fedrs_api::{FederatedReplicaSetStatus, RolloutSettings, ValidFrs};
 use jiff::Timestamp;
 
+use super::outcome::DesiredHashes;
 use crate::config::Config;
 
 /// One FederatedReplicaSet and all members, as they are known at one moment.
@@ -11,10 +13,12 @@ use crate::config::Config;
 pub struct Snapshot<'a> {
     /// The desired state.
     pub frs: &'a ValidFrs,
-    /// Hash of the local ReplicaSet's spec as fedrs writes it, without replicas.
-    pub desired_spec_hash: u64,
+    /// Hashes of what fedrs writes into the local workloads.
+    pub desired: DesiredHashes,
     /// Hash of the template, as pods that were created from it carry it.
     pub template_hash: u32,
+    /// The rollout of a FederatedDeployment; `None` of a FederatedReplicaSet.
+    pub rollout: Option<RolloutSnapshot<'a>>,
     /// The status that the last check decided: the state that outlives the process.
     pub previous: &'a FederatedReplicaSetStatus,
     /// The members of the federation, by name, each once.
@@ -26,6 +30,17 @@ pub struct Snapshot<'a> {
     pub keeps_running_until: Option<Timestamp>,
     /// Durations and bounds.
     pub settings: &'a Config,
+}
+
+/// The rollout of a FederatedDeployment, as it is known at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct RolloutSnapshot<'a> {
+    /// How a new template reaches the members.
+    pub settings: &'a RolloutSettings,
+    /// The name of the revision that all members should have.
+    pub revision: &'a str,
+    /// What is lent, as the host has it: the status of the last check may be ahead of it.
+    pub recorded: &'a State,
 }
 
 impl Snapshot<'_> {

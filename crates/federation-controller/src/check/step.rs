@@ -1,5 +1,7 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
+use federated_rollout::{Action as RolloutAction, Decision};
+use fedrs_api::SetKind;
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
@@ -8,6 +10,7 @@ use super::{
     evaluation::MemberEvaluation,
     moves::{ReplicaState, next_step},
     plan::{MemberTarget, Plan},
+    rollout::account,
     snapshot::{NamespaceState, Snapshot},
     write_backoff::WriteBackoff,
 };
@@ -45,16 +48,16 @@ pub(super) struct MemberStep {
 }
 
 impl Step {
-    /// The next step to `plan`; nothing changes without one, or while the set is paused.
+    /// The next step to `plan`, and of the `rollout`; nothing changes without a plan, or while the set is paused.
     pub(super) fn take(
         snapshot: &Snapshot<'_>,
         members: &[MemberEvaluation<'_>],
-        plan: Option<&Plan>,
+        (plan, rollout): (Option<&Plan>, Option<&Decision>),
         writes: Writes,
         now: Timestamp,
     ) -> Self {
         let next = match plan {
-            Some(plan) => next_replicas(members, plan, now, snapshot.settings),
+            Some(plan) => next_replicas(members, (plan, rollout), now, snapshot.settings),
             None => members.iter().map(MemberEvaluation::requested).collect(),
         };
         let plan = plan.filter(|_| !snapshot.frs.paused);
@@ -70,7 +73,8 @@ impl Step {
             if let Some(plan) = plan
                 && member.eligibility.is_writable()
             {
-                let change = change(snapshot, member, next, now);
+                let change =
+                    rolled(member, rollout, now).or_else(|| change(snapshot, member, next, now));
                 let believed = next.min(member.limit(plan.members[index].target));
                 if change.is_none() && member.deletion().is_none() {
                     let open = member.open_scale_up();
@@ -93,7 +97,13 @@ impl Step {
                     let adopted = member.set().map(|_| member.believed_requested());
                     step.requested = step.requested.or(adopted).max(Some(believed));
                     step.writes = step.writes.with_write(now);
-                    actions.push(action(member, &plan.members[index], change, &step.writes));
+                    actions.push(action(
+                        snapshot.frs.key.kind,
+                        member,
+                        &plan.members[index],
+                        change,
+                        &step.writes,
+                    ));
                 }
             }
             steps.push(step);
@@ -124,26 +134,33 @@ impl MemberStep {
 /// `spec.replicas` of each member after the next step.
 fn next_replicas(
     members: &[MemberEvaluation<'_>],
-    plan: &Plan,
+    (plan, rollout): (&Plan, Option<&Decision>),
     now: Timestamp,
     settings: &Config,
 ) -> Vec<u64> {
-    let writable = |(member, _): &(&MemberEvaluation<'_>, &MemberTarget)| {
-        let member: &MemberEvaluation<'_> = member;
-        member.eligibility.is_writable()
-    };
+    let accounts = (0..members.len()).map(|index| account(rollout, index));
+    let writable =
+        |((member, _), _): &((&MemberEvaluation<'_>, _), _)| member.eligibility.is_writable();
     let states: Vec<_> = members
         .iter()
         .zip(&plan.members)
+        .zip(accounts)
         .filter(writable)
-        .map(|(member, planned)| ReplicaState {
+        .map(|((member, planned), account)| ReplicaState {
             requested: member.requested(),
             open_scale_up: member.open_scale_up(),
-            ready: member.possibly_ready(),
+            ready: match account {
+                // Its controller scales pods of several templates in proportion, also those that run.
+                Some(account) if account.moves_wait => {
+                    member.possibly_ready().max(member.requested())
+                }
+                _ => member.possibly_ready(),
+            },
             available: if is_planted(PlantedBug::RequestedIsAvailable) {
                 member.requested()
             } else {
-                member.available()
+                let guaranteed = account.map_or(u64::MAX, |account| account.guaranteed);
+                member.available().min(guaranteed)
             },
             failed: member.scheduling.failed_if_all(),
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
@@ -166,6 +183,7 @@ fn next_replicas(
 }
 
 fn action(
+    kind: SetKind,
     member: &MemberEvaluation<'_>,
     target: &MemberTarget,
     change: SetChange,
@@ -184,13 +202,33 @@ fn action(
     }
     Action {
         member: name.clone(),
-        event: change.event(name, &why, repairs),
+        event: change.event(kind, name, &why, repairs),
         change,
         repairs,
     }
 }
 
-/// The write that takes the local ReplicaSet of `member` to its desired state with `next` replicas; none if it is in it.
+/// The write of the rollout in the local Deployment of `member`, if there is one. It goes before all others.
+fn rolled(
+    member: &MemberEvaluation<'_>,
+    rollout: Option<&Decision>,
+    now: Timestamp,
+) -> Option<SetChange> {
+    let mut writes = rollout?.writes.iter();
+    let write = writes.find(|write| write.member == member.member.name)?;
+    let set = member.set()?;
+    let backs_off =
+        (member.template_rejection).is_some_and(|rejection| now < rejection.next_attempt_time.0);
+    if backs_off && matches!(write.action, RolloutAction::Roll(_)) {
+        return None;
+    }
+    Some(SetChange::Rollout {
+        seen: set.into(),
+        action: write.action,
+    })
+}
+
+/// The write that takes the local workload of `member` to its desired state with `next` replicas; none if it is in it.
 fn change(
     snapshot: &Snapshot<'_>,
     member: &MemberEvaluation<'_>,
@@ -210,15 +248,23 @@ fn change(
     }
     let removes_idle = next < set.replicas && member.possibly_ready() < member.requested();
     // Without a record the last writer is unknown: the set is overwritten, but that does not count as an external change.
-    let record = member.record();
-    let is_desired = record.is_some_and(|record| record.has_desired(snapshot.desired_spec_hash));
+    let record = member.record.as_ref();
+    let is_desired = match snapshot.desired.settings {
+        Some(settings) => member.written_settings() == Some(settings),
+        None => record.is_some_and(|record| record.has_desired(snapshot.desired.spec)),
+    };
     let rejection = member.template_rejection;
     let backs_off = rejection.is_some_and(|rejection| now < rejection.next_attempt_time.0);
     if backs_off && is_planted(PlantedBug::TemplateBlocksScaling) {
         return None;
     }
     // Replicas don't wait for a template that the member rejects.
-    if is_taken && !backs_off && !member.has_spec(snapshot.desired_spec_hash) {
+    let overwrites = match snapshot.desired.settings {
+        // Its template is written by the rollout.
+        Some(settings) => !member.has_settings(snapshot.frs, settings),
+        None => !backs_off && !member.has_spec(snapshot.desired.spec),
+    };
+    if is_taken && overwrites {
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.

@@ -1,6 +1,7 @@
 //! Creates a local workload, and its namespace.
 
-use fedrs_api::RejectionKind;
+use cluster_informer::{DeploymentObject, WorkloadState};
+use fedrs_api::{RejectionKind, SetKind};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -44,12 +45,17 @@ impl LocalWorkload<'_> {
     }
 
     async fn post(self, object: &Workload<'_>) -> Result<Outcome, CallError> {
-        let collection = self.collection();
-        self.written(
-            "create",
-            calls::post(&self.member.client, &collection, object),
-        )
-        .await
+        let (client, collection) = (&self.member.client, self.collection());
+        match self.key.kind {
+            SetKind::FederatedReplicaSet => {
+                let call = calls::post::<WorkloadState>(client, &collection, object);
+                self.written("create", call).await
+            }
+            SetKind::FederatedDeployment => {
+                let call = calls::post::<DeploymentObject>(client, &collection, object);
+                self.written("create", call).await
+            }
+        }
     }
 
     async fn create_namespace(self) -> Result<(), CallError> {

@@ -164,7 +164,7 @@ impl LocalWorkload<'_> {
         self,
         source: &Source<'_>,
         uid: &str,
-        generation: i64,
+        spec_version: i64,
     ) -> Result<Outcome, CallError> {
         let labels: BTreeMap<_, _> = own_labels(source.frs, source.federation).into();
         let patch = json!({ "labels": labels });
@@ -174,7 +174,7 @@ impl LocalWorkload<'_> {
         self.patch_all(Resource::ReplicaSets, sets, &patch).await?;
         let pods = self.dependents(Resource::Pods, selector, &owners, is_unlabeled);
         let pods = self.patch_all(Resource::Pods, pods.await?, &patch).await?;
-        Ok(Outcome::PodsLabeled { pods, generation })
+        Ok(Outcome::PodsLabeled { pods, spec_version })
     }
 
     /// Removes our labels from the pods of the workload that was read as `live` (F5), then from the ReplicaSets of a Deployment.

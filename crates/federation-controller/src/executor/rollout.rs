@@ -18,7 +18,7 @@ use super::{
 use crate::{
     calls::CallError,
     check::{Outcome, Precondition},
-    manifest::{DeploymentSettings, NO_PROGRESS_DEADLINE, Source},
+    manifest::{DeploymentSettings, NO_PROGRESS_DEADLINE, RollingUpdate, Source},
 };
 
 impl LocalWorkload<'_> {
@@ -52,7 +52,14 @@ impl LocalWorkload<'_> {
         let mut patch = self.patch_of(seen);
         add_settings(&mut patch, source);
         patch.add("/spec/paused", Operand::Bool(false));
-        patch.add("/spec/strategy", Operand::Strategy(strategy.into()));
+        // A member without replicas gets the template with the smallest strategy.
+        let recreates = source.deployment.recreates && strategy != Strategy::WITHOUT_LOAN;
+        let strategy = if recreates {
+            RollingUpdate::RECREATE
+        } else {
+            strategy.into()
+        };
+        patch.add("/spec/strategy", Operand::Strategy(strategy));
         patch.replace("/spec/template", Operand::Template(&template));
         self.patch("roll", &patch).await
     }
@@ -84,6 +91,7 @@ pub(super) fn add_settings(patch: &mut JsonPatch<'_>, source: &Source<'_>) {
     let DeploymentSettings {
         progress_deadline_seconds,
         revision_history_limit,
+        ..
     } = source.deployment;
     for (field, number) in [
         ("minReadySeconds", source.frs.min_ready_seconds),

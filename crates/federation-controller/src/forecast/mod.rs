@@ -26,7 +26,7 @@ use self::{
     model::Model,
 };
 use crate::{
-    check::{self, Member, Outage, Outcomes, Snapshot, after, check},
+    check::{self, DesiredHashes, Member, Outage, Outcomes, Snapshot, after, check},
     config::Config,
     event::Event,
 };
@@ -179,16 +179,21 @@ impl<'a> Run<'a> {
         let Question {
             frs, new_template, ..
         } = *self.question;
-        let desired_spec_hash = if new_template {
+        let spec = if new_template {
             NEW_TEMPLATE
         } else {
             PRESENT_TEMPLATE
         };
+        let desired = DesiredHashes {
+            spec,
+            settings: None,
+        };
         let checked = check(
             &Snapshot {
                 frs,
-                desired_spec_hash,
+                desired,
                 template_hash: model::TEMPLATE,
+                rollout: None,
                 previous: &self.status,
                 members: &self.members,
                 overlapping: &[],
@@ -213,13 +218,8 @@ impl<'a> Run<'a> {
             outcomes.insert(action.member, done.outcome);
         }
         self.steps += u32::from(grows);
-        self.status = check::with_outcomes(
-            checked.status,
-            &outcomes,
-            desired_spec_hash,
-            self.now,
-            &self.settings,
-        );
+        self.status =
+            check::with_outcomes(checked.status, &outcomes, desired, self.now, &self.settings);
         match checked.next_check {
             _ if changed => Round::Changed,
             Some(time) => Round::Waits(time),

@@ -11,7 +11,8 @@ use std::{
 
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{
-    MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, ObjectKey, TimeLimit,
+    MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, ObjectKey, SetKind,
+    TimeLimit,
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -189,6 +190,11 @@ impl Registry {
         members
             .iter()
             .map(|(name, member)| {
+                if key.kind == SetKind::FederatedDeployment
+                    && let Some(access) = &member.access
+                {
+                    access.store.watch_deployments();
+                }
                 let outages = &member.outages;
                 let state = grace_period.map_or(outages.state, |limit| {
                     outages.state_within(limit.0, &self.periods, now)

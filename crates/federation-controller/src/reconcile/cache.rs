@@ -10,6 +10,7 @@ use std::{
 };
 
 use dashmap::DashMap;
+use federated_rollout::State;
 use fedrs_api::{FederatedReplicaSetStatus, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use planted_bugs::{PlantedBug, is_planted};
@@ -125,6 +126,23 @@ impl Cached {
         false
     }
 
+    /// What is lent to members, as the host has recorded it: by our last write, or by a later one of another leader.
+    pub(super) fn recorded_rollout(&self, entry: &Entry) -> Option<State> {
+        let seen = parse(entry.metadata.resource_version.as_deref());
+        let is_behind = seen.is_older_than(parse(self.resource_version.as_deref()));
+        let status = if is_behind {
+            self.published.as_ref()
+        } else {
+            entry.status.as_ref()
+        };
+        record_of(status?)
+    }
+
+    /// Whether `status` lends what the host has not recorded.
+    pub(super) fn lacks_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
+        record_of(status) != self.recorded_rollout(entry)
+    }
+
     /// Whether `actions` create a local ReplicaSet that the published status does not know of, although it knows of others.
     pub(super) fn lacks_creation(&self, actions: &[Action]) -> bool {
         let known = || {
@@ -238,6 +256,13 @@ impl ReconcileCache {
     }
 }
 
+fn record_of(status: &FederatedReplicaSetStatus) -> Option<State> {
+    status
+        .rollout
+        .as_ref()
+        .map(|rollout| rollout.record.clone())
+}
+
 /// What is used of the response to a write: all of it may be a hundred times as large in memory.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Written {
@@ -270,7 +295,7 @@ fn parse(version: Option<&str>) -> ResourceVersion {
 
 #[cfg(test)]
 mod tests {
-    use fedrs_api::finalizers;
+    use fedrs_api::{SetKind, finalizers};
     use serde_json::json;
 
     use super::*;
@@ -285,7 +310,8 @@ mod tests {
             "metadata": { "name": "web", "uid": uid, "resourceVersion": version, "finalizers": finalizers },
             "spec": { "replicas": 1, "selector": {}, "template": { "spec": {} } },
         });
-        Entry::derive(serde_json::from_value(object).unwrap(), "")
+        let kind = SetKind::FederatedReplicaSet;
+        Entry::derive(kind, serde_json::from_value(object).unwrap(), "")
     }
 
     #[test]

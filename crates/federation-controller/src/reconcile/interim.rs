@@ -21,7 +21,19 @@ pub(super) fn is_interim(
     published: Option<&FederatedReplicaSetStatus>,
     status: &FederatedReplicaSetStatus,
 ) -> bool {
+    let rollout = |status: &FederatedReplicaSetStatus| {
+        let record = status
+            .rollout
+            .as_ref()
+            .map(|rollout| rollout.record.clone());
+        (
+            record,
+            status.current_revision.clone(),
+            status.update_revision.clone(),
+        )
+    };
     is_true(&status.conditions, ConditionType::Reconciling)
+        && published.map(rollout).unwrap_or_default() == rollout(status)
         && published.map(problems).unwrap_or_default() == problems(status)
         && published.map(internal_state).unwrap_or_default() == internal_state(status)
 }
@@ -39,12 +51,16 @@ fn is_progress(condition: &Condition) -> bool {
     match ConditionType::parse(&condition.type_) {
         Some(ConditionType::Accepted) => condition.status == ConditionStatus::True.as_str(),
         // Their reasons are those of `Reconciling`, which is true.
-        Some(ConditionType::Placed | ConditionType::Ready) => true,
+        Some(ConditionType::Placed | ConditionType::Ready | ConditionType::Available) => true,
+        Some(ConditionType::Progressing) => {
+            condition.reason == ConditionReason::RollingOut.as_str()
+        }
         Some(ConditionType::Reconciling) => matches!(
             ConditionReason::parse(&condition.reason),
             Some(
                 ConditionReason::Rescheduling
                     | ConditionReason::ReplicasUnavailable
+                    | ConditionReason::RollingOut
                     | ConditionReason::WaitingForMembers
             )
         ),

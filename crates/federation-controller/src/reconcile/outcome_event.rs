@@ -24,15 +24,18 @@ pub(super) fn outcome_event(
     Some(match outcome {
         Outcome::Written(_)
         | Outcome::Repaired { by: None, .. }
+        | Outcome::Configured { by: None, .. }
         | Outcome::Scaled { by: None, .. } => done.clone(),
-        Outcome::Repaired { by: Some(by), .. } | Outcome::Scaled { by: Some(by), .. }
+        Outcome::Repaired { by: Some(by), .. }
+        | Outcome::Configured { by: Some(by), .. }
+        | Outcome::Scaled { by: Some(by), .. }
             if by == names::FIELD_MANAGER =>
         {
             done_with(" (changed by fedrs itself, before a restart or by a second controller)")
         }
-        Outcome::Repaired { by: Some(by), .. } | Outcome::Scaled { by: Some(by), .. } => {
-            done_with(&format!(" (changed by {by})"))
-        }
+        Outcome::Repaired { by: Some(by), .. }
+        | Outcome::Configured { by: Some(by), .. }
+        | Outcome::Scaled { by: Some(by), .. } => done_with(&format!(" (changed by {by})")),
         Outcome::Adopted { changed, .. } => Event::warning(
             EventReason::Overwritten,
             format!("{cluster}: adopted an existing {kind} of this name: {changed}"),
@@ -140,7 +143,7 @@ mod tests {
             },
             Outcome::PodsLabeled {
                 pods: 1,
-                generation: 1,
+                spec_version: 1,
             },
         ];
         let done = Event::normal(EventReason::ScaledUp, "eu: scaled up from 3 to 5");

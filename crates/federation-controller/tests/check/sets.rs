@@ -30,7 +30,7 @@ fn f29_drift_is_distinguished_from_a_new_template() {
     ));
     world.members[0].view.workload.as_mut().unwrap().spec_hash = LIVE;
     let mut snapshot = world.snapshot();
-    snapshot.desired_spec_hash = 5;
+    snapshot.desired.spec = 5;
     let decided = check(&snapshot, at(world.now));
     assert_eq!(decided.actions.len(), 3);
     assert!(

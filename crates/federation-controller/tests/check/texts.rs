@@ -88,10 +88,10 @@ fn template_rejected(world: &mut World, clusters: &[usize]) {
         internal.template_rejection = Some(Box::new(TemplateRejection {
             failures: 1,
             next_attempt_time: Time(at(130)),
-            ..TemplateRejection::new(DESIRED, Time(at(70)), message)
+            ..TemplateRejection::new(DESIRED.spec, Time(at(70)), message)
         }));
         // They have the template of before.
-        internal.template = Some(TemplateRecord::new(DESIRED - 1, LIVE));
+        internal.template = Some(TemplateRecord::new(DESIRED.spec - 1, LIVE));
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cluster_informer::{Health, PodCounts, SyncState, WorkloadState, WorkloadView};
 use federation_controller::{
     check::{
-        Action, Check, Member, NamespaceState, Outage, Outcome, Outcomes, SetChange, Snapshot,
-        check, refresh_status, with_outcomes,
+        Action, Check, DesiredHashes, Member, NamespaceState, Outage, Outcome, Outcomes, SetChange,
+        Snapshot, check, refresh_status, with_outcomes,
     },
     config::Config,
 };
@@ -16,7 +16,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
-pub(crate) const DESIRED: u64 = 0xabc;
+pub(crate) const DESIRED: DesiredHashes = DesiredHashes {
+    spec: 0xabc,
+    settings: None,
+};
 pub(crate) const LIVE: u64 = 0xdef;
 pub(crate) const TEMPLATE: u32 = 0x7e;
 const GRACE: Duration = Duration::from_secs(60);
@@ -162,8 +165,9 @@ impl World {
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         Snapshot {
             frs: &self.frs,
-            desired_spec_hash: DESIRED,
+            desired: DESIRED,
             template_hash: TEMPLATE,
+            rollout: None,
             previous: &self.previous,
             members: &self.members,
             overlapping: &[],

@@ -46,6 +46,7 @@ fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatu
     let requested = if requests { member.requested() } else { 0 };
     let most = member.evaluation.most_believed().max(requested);
     let mut status = observed(member.evaluation, most, template_hash, decision.now);
+    status.revision = member.evaluation.revision(decision.snapshot);
     if requests {
         decide(&mut status, member);
     }
@@ -140,7 +141,7 @@ fn count_pods(
     status.ready_replicas = believed(member.ready());
     status.available_replicas = believed(member.available());
     if let Some(hash) = template_hash {
-        status.updated_replicas = believed(member.pods_by_template(hash).0);
+        status.updated_replicas = believed(member.updated(hash));
     }
     // The watch of pods may be ahead of the status of the local ReplicaSet.
     status.updated_replicas = status.updated_replicas.min(status.replicas);
@@ -160,7 +161,9 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
         internal.next_attempt_time = capacity.next_attempt.map(Time);
     }
     if member.evaluation.live_set().is_none() && member.evaluation.eligibility.is_writable() {
-        internal.template = None;
+        (internal.template, internal.settings) = (None, None);
+    } else {
+        internal.template.clone_from(&member.evaluation.record);
     }
     internal.template_rejection = member.template_rejection().cloned().map(Box::new);
     internal.requested_replicas = member.step.requested.map(to_status);

@@ -9,7 +9,7 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::placement::PlacementReport;
+use super::{placement::PlacementReport, rollout::RolloutReport};
 use crate::{
     check::{
         count::from_status,
@@ -64,8 +64,18 @@ pub(super) fn conditions(
         Some(message) => NewCondition::new(Type::Accepted, false, rejected_as, message),
         None => NewCondition::new(Type::Accepted, true, Reason::Valid, valid),
     };
+    let rollout = RolloutReport::of(decision);
+    let failed = rollout.and_then(|rollout| {
+        let reason = rollout.reason();
+        let is_failed = reason == Reason::ProgressDeadlineExceeded;
+        is_failed.then(|| (reason, Some(rollout.message())))
+    });
+    let (stalled_as, stalled) = match failed {
+        Some(failed) if rejected.is_none() => failed,
+        _ => (rejected_as, rejected),
+    };
     let problems = [
-        (Type::Stalled, rejected_as, rejected),
+        (Type::Stalled, stalled_as, stalled),
         (
             Type::NameConflict,
             Reason::OwnedByAnother,
@@ -99,8 +109,10 @@ pub(super) fn conditions(
         ready(decision, status, placement),
     ];
     let previous = &decision.snapshot.previous.conditions;
+    let of_rollout = rollout.map(|rollout| rollout.conditions(status));
     let conditions = always
         .into_iter()
+        .chain(of_rollout.into_iter().flatten())
         .chain(reconciling(decision, status, placement))
         .chain(problems);
     build(
@@ -156,7 +168,10 @@ fn ready(
     }
     match &placement.unplaced {
         Some((reason, why)) => ready(false, *reason, placement.with_unknown_names(why)),
-        None => ready(true, ConditionReason::AllReplicasAvailable, message),
+        None => match RolloutReport::of(decision).filter(|_| decision.is_rolling_out()) {
+            Some(rollout) => ready(false, rollout.reason(), rollout.message()),
+            None => ready(true, ConditionReason::AllReplicasAvailable, message),
+        },
     }
 }
 
@@ -172,7 +187,11 @@ fn reconciling(
     let waits_for_template =
         template_rejected(decision).is_none() && decision.members().any(rejects);
     let is_settled = decision.is_settled(status) && !waits_for_template;
-    if decision.snapshot.frs.paused || is_settled || workload_rejected(decision).is_some() {
+    let rollout = RolloutReport::of(decision);
+    let has_failed = rollout
+        .is_some_and(|rollout| rollout.reason() == ConditionReason::ProgressDeadlineExceeded);
+    let is_stalled = has_failed || workload_rejected(decision).is_some();
+    if decision.snapshot.frs.paused || is_settled || is_stalled {
         return None;
     }
     let message = waiting(decision, status);
@@ -205,6 +224,9 @@ fn reconciling_reason(decision: &Decision<'_>, placement: &PlacementReport) -> C
         ConditionReason::WorkloadRejected
     } else if decision.is_moving() {
         ConditionReason::Rescheduling
+    } else if let Some(rollout) = RolloutReport::of(decision).filter(|_| decision.is_rolling_out())
+    {
+        rollout.reason()
     } else {
         ConditionReason::ReplicasUnavailable
     }
@@ -354,6 +376,9 @@ fn contended(decision: &Decision<'_>) -> Option<String> {
 
 /// Clusters with pods of other templates: a ReplicaSet keeps the pods that it has.
 fn template_outdated(decision: &Decision<'_>) -> Option<String> {
+    if decision.snapshot.rollout.is_some() {
+        return None;
+    }
     let outdated = decision.members().filter_map(|member| {
         let is_lost = matches!(member.evaluation.eligibility, Eligibility::Lost { .. });
         let (_, pods) = member

@@ -6,6 +6,7 @@ mod conditions;
 mod events;
 mod invalid;
 mod placement;
+mod rollout;
 mod waits;
 
 use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
@@ -13,6 +14,7 @@ use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
 pub use self::invalid::{InvalidFrs, reject};
 use self::{
     clusters::clusters, conditions::conditions, events::events, placement::PlacementReport,
+    rollout::RolloutReport,
 };
 use super::{
     count::{from_status, to_status},
@@ -44,6 +46,9 @@ pub(super) fn report(decision: &Decision<'_>) -> StatusRefresh {
     }
     let placement = PlacementReport::of(decision);
     let mut status = with_sums(counted(decision), clusters(decision));
+    if let Some(rollout) = RolloutReport::of(decision) {
+        rollout.add_to(&mut status);
+    }
     status.conditions = conditions(decision, &status, &placement);
     StatusRefresh {
         events: events(decision, &status, &placement),
@@ -60,6 +65,9 @@ fn counted(decision: &Decision<'_>) -> FederatedReplicaSetStatus {
             observed_generation: previous.observed_generation,
             observed_preferences_hash: previous.observed_preferences_hash.clone(),
             selector: frs.selector_text.clone(),
+            current_revision: previous.current_revision.clone(),
+            update_revision: previous.update_revision.clone(),
+            rollout: previous.rollout.clone(),
             placed_replicas: previous.placed_replicas,
             unplaced_replicas: previous.unplaced_replicas,
             ..FederatedReplicaSetStatus::default()

@@ -6,7 +6,7 @@ use fedrs_api::{ClusterWait, WaitReason, pluralize};
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::cluster_message::waits_for;
+use super::{cluster_message::waits_for, rollout::RolloutReport};
 use crate::check::{
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
@@ -37,7 +37,10 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
         Eligibility::Eligible { .. } if decision.plan.is_some() => {
             let waits = backoff(member).into_iter().chain(replicas(member));
             let waits = waits.chain([surplus(decision, member), deletion(decision, evaluation)]);
-            waits.chain(capacity(decision, member)).flatten().collect()
+            let rollout = RolloutReport::of(decision);
+            let rollout = rollout.and_then(|rollout| rollout.wait(member));
+            let waits = waits.chain(capacity(decision, member)).flatten();
+            waits.chain(rollout).collect()
         }
         Eligibility::Eligible { .. }
         | Eligibility::Lost { .. }
@@ -46,7 +49,7 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
     }
 }
 
-fn wait(
+pub(super) fn wait(
     reason: WaitReason,
     message: impl Into<String>,
     until: impl Into<Option<Timestamp>>,

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use cluster_informer::{DeploymentObject, WorkloadState};
 use federated_rollout::{Action as RolloutAction, Strategy};
 use fedrs_api::{DeletionPolicy, RejectionKind, SetKind, ValidFrs};
 use kube::Client;
@@ -103,13 +104,8 @@ impl World {
     }
 
     async fn seen(&self) -> Precondition {
-        let live = self.get(WEB).await;
-        Precondition {
-            uid: live["metadata"]["uid"].as_str().unwrap().to_owned(),
-            generation: live["metadata"]["generation"].as_i64().unwrap(),
-            has_owners: false,
-            resource_version: None,
-        }
+        let live: DeploymentObject = serde_json::from_value(self.get(WEB).await).unwrap();
+        Precondition::from(&WorkloadState::from(live))
     }
 
     async fn roll_out(&self, set: &ValidFrs, seen: Precondition, action: RolloutAction) -> Outcome {
@@ -235,7 +231,7 @@ async fn f29_what_others_change_is_restored_without_template_and_strategy() {
         drifted: true,
     };
     let restored = world.writer.carry_out(&deployment("web:2"), change).await;
-    assert!(matches!(restored, Outcome::Scaled { .. }), "{restored:?}");
+    assert!(matches!(restored, Outcome::Configured { .. }), "{restored:?}");
     let spec = &world.get(WEB).await["spec"];
     assert_eq!(spec["replicas"], 3);
     assert_eq!(spec["revisionHistoryLimit"], 10);
@@ -275,7 +271,7 @@ async fn f29_an_adoption_restarts_no_pod_and_takes_the_default_strategy_away() {
         let labeled = world.writer.carry_out(&deployment(image), label).await;
         let expected = Outcome::PodsLabeled {
             pods: 4,
-            generation: set.generation,
+            spec_version: set.spec_version(),
         };
         assert_eq!(labeled, expected);
         world.settle().await;

@@ -93,6 +93,7 @@ fn seen() -> Precondition {
     Precondition {
         uid: "w".to_owned(),
         generation: 4,
+        spec_version: 4,
         has_owners: false,
         resource_version: None,
     }

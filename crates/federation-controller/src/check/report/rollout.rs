@@ -1,0 +1,185 @@
+//! What is reported of the rollout of a FederatedDeployment: revisions, budget, conditions, and what each member waits for.
+
+use federated_rollout::{Decision as RolloutDecision, WaitReason as RolloutWait};
+use fedrs_api::{
+    ClusterWait, ConditionReason, ConditionStatus, ConditionType, FederatedReplicaSetStatus,
+    NewCondition, RolloutStatus, WaitReason, pluralize,
+};
+use jiff::Timestamp;
+
+use super::{conditions::FrsCondition, waits::wait};
+use crate::{
+    check::{
+        count::{from_status, to_status},
+        decision::{Decision, MemberDecision},
+        snapshot::RolloutSnapshot,
+    },
+    short_list::short_list,
+};
+
+/// A rollout, with what was decided.
+#[derive(Clone, Copy)]
+pub(super) struct RolloutReport<'a> {
+    decision: &'a Decision<'a>,
+    snapshot: RolloutSnapshot<'a>,
+    decided: &'a RolloutDecision,
+}
+
+impl<'a> RolloutReport<'a> {
+    /// The report of a decision about a rollout.
+    pub(super) fn of(decision: &'a Decision<'a>) -> Option<Self> {
+        Some(Self {
+            decision,
+            snapshot: decision.snapshot.rollout?,
+            decided: decision.rollout.as_ref()?,
+        })
+    }
+
+    /// Adds revisions and budget to the status. The current revision is the one that all clusters had last.
+    pub(super) fn add_to(&self, status: &mut FederatedReplicaSetStatus) {
+        let target = self.snapshot.revision;
+        let previous = &self.decision.snapshot.previous.current_revision;
+        let is_complete = previous.is_none() || !self.decision.is_rolling_out();
+        status.current_revision = previous.clone().filter(|_| !is_complete);
+        (status.current_revision).get_or_insert_with(|| target.to_owned());
+        status.update_revision = Some(target.to_owned());
+        let (limits, in_use) = (self.decided.account.limits, self.decided.account.in_use);
+        status.rollout = Some(Box::new(RolloutStatus {
+            step: self.step_name(self.decided.step).map(str::to_owned),
+            max_unavailable: to_status(limits.unavailable),
+            unavailable: to_status(in_use.unavailable),
+            max_surge: to_status(limits.surge),
+            surge: to_status(in_use.surge),
+            record: self.decided.state.clone(),
+        }));
+    }
+
+    /// The conditions that a Deployment has as well.
+    pub(super) fn conditions(&self, status: &FederatedReplicaSetStatus) -> [FrsCondition; 2] {
+        [self.available(status), self.progressing()]
+    }
+
+    fn available(&self, status: &FederatedReplicaSetStatus) -> FrsCondition {
+        use ConditionReason as Reason;
+        let desired = u64::from(self.decision.snapshot.frs.replicas);
+        let least = desired.saturating_sub(self.decided.account.limits.unavailable);
+        let available = from_status(status.available_replicas);
+        let holds = available >= least;
+        let reason = if holds {
+            Reason::MinimumReplicasAvailable
+        } else {
+            Reason::MinimumReplicasUnavailable
+        };
+        let message = format!("{available} replicas are available, of at least {least}");
+        NewCondition::new(ConditionType::Available, holds, reason, message)
+    }
+
+    fn progressing(&self) -> FrsCondition {
+        let reason = self.reason();
+        let status = match reason {
+            ConditionReason::ProgressDeadlineExceeded => ConditionStatus::False,
+            ConditionReason::RolloutPaused => ConditionStatus::Unknown,
+            _ => ConditionStatus::True,
+        };
+        NewCondition::new(ConditionType::Progressing, status, reason, self.message())
+    }
+
+    /// Why the rollout is where it is.
+    pub(super) fn reason(&self) -> ConditionReason {
+        let waits = || self.decided.waits.iter().flatten();
+        let is_soaking = |wait: &RolloutWait| matches!(wait, RolloutWait::Soak { .. });
+        let needs_approval = |wait: &RolloutWait| matches!(wait, RolloutWait::Approval { .. });
+        if !self.decision.is_rolling_out() {
+            ConditionReason::RolloutComplete
+        } else if self.decided.state.failed {
+            ConditionReason::ProgressDeadlineExceeded
+        } else if self.snapshot.settings.paused {
+            ConditionReason::RolloutPaused
+        } else if waits().any(needs_approval) {
+            ConditionReason::WaitingForApproval
+        } else if waits().any(is_soaking) {
+            ConditionReason::Soaking
+        } else {
+            ConditionReason::RollingOut
+        }
+    }
+
+    /// How far the rollout is, for people.
+    pub(super) fn message(&self) -> String {
+        let revision = self.snapshot.revision;
+        let waiting = self.decision.members().filter_map(|member| {
+            let wait = self.wait(&member)?;
+            Some(format!("{}: waiting {wait}", member.name()))
+        });
+        let waiting = short_list(waiting, "; ");
+        let what = match self.reason() {
+            ConditionReason::RolloutComplete => {
+                return format!("all clusters have revision {revision}");
+            }
+            ConditionReason::ProgressDeadlineExceeded => {
+                let seconds = self.snapshot.settings.progress_deadline;
+                let seconds = seconds.map(|limit| limit.as_secs()).unwrap_or_default();
+                format!("no pod of revision {revision} became available for {seconds} s")
+            }
+            ConditionReason::RolloutPaused => format!("paused: revision {revision}"),
+            _ => format!("rolling out revision {revision}"),
+        };
+        waiting.map_or(what.clone(), |waiting| format!("{what}; {waiting}"))
+    }
+
+    /// What `member` waits for before it has the current revision.
+    pub(super) fn wait(&self, member: &MemberDecision<'_>) -> Option<ClusterWait> {
+        let reason = member.rollout_wait?;
+        let (what, until) = self.described(reason);
+        Some(wait(WaitReason::Rollout, what, until))
+    }
+
+    fn described(&self, reason: &RolloutWait) -> (String, Option<Timestamp>) {
+        let step = |step: usize| match self.step_name(step) {
+            Some(name) => format!("step {name}"),
+            None => "the last step".to_owned(),
+        };
+        let what = match reason {
+            RolloutWait::Lost => "the lost cluster to return".to_owned(),
+            RolloutWait::Unknown => "the cluster's state to be known".to_owned(),
+            RolloutWait::Cordoned => "the cluster to be uncordoned".to_owned(),
+            RolloutWait::Paused => "spec.paused to be false".to_owned(),
+            RolloutWait::Failed => "another template: the rollout has failed".to_owned(),
+            RolloutWait::MoveFirst => "a move to end".to_owned(),
+            RolloutWait::Step { step: number } => format!("{} to be complete", step(*number)),
+            RolloutWait::Soak {
+                step: number,
+                until,
+            } => {
+                return (format!("{} to soak", step(*number)), Some(*until));
+            }
+            RolloutWait::Approval { step: number } => format!("{} to be approved", step(*number)),
+            RolloutWait::Concurrency { limit } => {
+                let clusters = pluralize(*limit as u64, "cluster");
+                format!("other clusters: {clusters} of the step at a time")
+            }
+            RolloutWait::Budget { in_use, of, by } => {
+                let by = by.iter().map(|(name, pods)| format!("{name} {pods}"));
+                let by = short_list(by, ", ").map(|by| format!(" ({by})"));
+                let by = by.unwrap_or_default();
+                format!("the budget: {in_use} of {of} unavailable pods are in use{by}")
+            }
+            RolloutWait::Speed { until } => {
+                return ("the speed to allow more pods".to_owned(), *until);
+            }
+            RolloutWait::Observed => "its controller to observe the Deployment".to_owned(),
+            RolloutWait::Write => "its template to be written".to_owned(),
+            RolloutWait::Recall => "its part of the budget to be taken back".to_owned(),
+            RolloutWait::Pods {
+                available,
+                replicas,
+            } => format!("updated pods: {available} of {replicas} are available"),
+        };
+        (what, None)
+    }
+
+    /// The name of a step; `None` for the implied last one.
+    fn step_name(&self, step: usize) -> Option<&str> {
+        self.snapshot.settings.order.step_name(step)
+    }
+}

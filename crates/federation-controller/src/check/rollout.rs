@@ -1,0 +1,146 @@
+//! The rollout of a FederatedDeployment: what the members show, in the terms of `federated-rollout`, and what that decides.
+
+use federated_rollout::{
+    Account, Decision, Deployment, Member, MemberAccount, MemberState, Rollout, State, Strategy,
+    step,
+};
+use fedrs_api::revision_name;
+use jiff::Timestamp;
+
+use super::{
+    eligibility::Eligibility, evaluation::MemberEvaluation, snapshot::RolloutSnapshot,
+    snapshot::Snapshot, step::Writes, time::after,
+};
+
+/// Decides the next step of the rollout; nothing of a FederatedReplicaSet. If there are no `writes`, the account and the waits
+/// are as they are, and nothing new is lent.
+pub(super) fn decide(
+    snapshot: &Snapshot<'_>,
+    members: &[MemberEvaluation<'_>],
+    writes: Writes,
+    now: Timestamp,
+) -> Option<Decision> {
+    let rollout = snapshot.rollout.as_ref()?;
+    let settings = rollout.settings;
+    let names: Vec<_> = members.iter().map(|member| &*member.member.name).collect();
+    let step_members = settings.order.step_members(&names);
+    let revisions = members.iter().map(|member| member.revision(snapshot));
+    let revisions: Vec<_> = revisions.map(Option::unwrap_or_default).collect();
+    let members: Vec<_> = (members.iter().zip(&revisions))
+        .map(|(member, revision)| member.in_rollout(rollout, revision, now))
+        .collect();
+    let input = Rollout {
+        target: rollout.revision,
+        replicas: snapshot.frs.replicas.into(),
+        budget: settings.budget,
+        speed: settings.order.speed,
+        steps: &settings.order.steps(&step_members),
+        approvals: &settings.order.approvals(),
+        paused: settings.paused,
+        progress_deadline: settings.progress_deadline,
+        on_failure: settings.order.on_failure,
+        members: &members,
+    };
+    let decision = step(&input, rollout.recorded, now);
+    Some(if snapshot.frs.paused || writes == Writes::None {
+        Decision {
+            account: Account::of(&input, rollout.recorded),
+            state: rollout.recorded.clone(),
+            writes: Vec::new(),
+            next: None,
+            ..decision
+        }
+    } else {
+        decision
+    })
+}
+
+/// What moves may rely on in the member with this index; `None` without a rollout.
+pub(super) fn account(rollout: Option<&Decision>, member: usize) -> Option<MemberAccount> {
+    rollout?.account.members.get(member).copied()
+}
+
+impl MemberEvaluation<'_> {
+    /// The name of the revision of the local Deployment's template; `None` if the controller did not write the template.
+    pub(super) fn revision(&self, snapshot: &Snapshot<'_>) -> Option<String> {
+        let record = self.record.as_ref()?;
+        let set = self.live_set().filter(|set| record.has_live(set.spec_hash));
+        let hash = u32::try_from(record.desired())
+            .ok()
+            .filter(|_| set.is_some())?;
+        Some(revision_name(&snapshot.frs.key.name, hash))
+    }
+
+    fn in_rollout<'a>(
+        &'a self,
+        rollout: &RolloutSnapshot<'_>,
+        revision: &'a str,
+        now: Timestamp,
+    ) -> Member<'a> {
+        let deployment = self.deployment(rollout, revision, now);
+        Member {
+            name: &self.member.name,
+            state: self.rollout_state(deployment.is_some()),
+            cordoned: !self.member.schedulable || self.member.is_evacuated(),
+            // Whichever comes first goes first: a move relies on what members with loans guarantee, and these on what it left.
+            moving: false,
+            deployment,
+        }
+    }
+
+    fn rollout_state(&self, has_deployment: bool) -> MemberState {
+        match self.eligibility {
+            Eligibility::Lost { .. } => MemberState::Lost,
+            // Nothing of the set is in it, as far as is known.
+            Eligibility::Refused { .. } | Eligibility::Duplicate { .. } => MemberState::Writable,
+            Eligibility::Unknown { .. } | Eligibility::Joining { .. }
+                if !has_deployment && self.previously_requested.is_none() =>
+            {
+                MemberState::Writable
+            }
+            _ if self.eligibility.is_writable() && self.deletion().is_none() => {
+                MemberState::Writable
+            }
+            Eligibility::Unknown { .. }
+            | Eligibility::Joining { .. }
+            | Eligibility::Eligible { .. } => MemberState::Unknown,
+        }
+    }
+
+    fn deployment<'a>(
+        &self,
+        rollout: &RolloutSnapshot<'_>,
+        revision: &'a str,
+        now: Timestamp,
+    ) -> Option<Deployment<'a>> {
+        let set = self.live_set()?;
+        let deployment = set.deployment.as_ref()?;
+        let strategy = deployment.strategy;
+        let (pods, updated) = (
+            u64::from(set.status_replicas),
+            u64::from(deployment.updated_replicas),
+        );
+        let available = self.available();
+        Some(Deployment {
+            replicas: set.replicas.min(set.lowest_replicas).into(),
+            revision,
+            strategy: Strategy::new(strategy.max_unavailable.into(), strategy.max_surge.into()),
+            generation: set.generation,
+            observed_generation: set.observed_generation,
+            pods,
+            updated,
+            available,
+            // Which of the available pods are updated is not known: at least those that no old pod can be.
+            updated_available: available.saturating_sub(pods.saturating_sub(updated)),
+            started_lately: started_lately(rollout, now),
+        })
+    }
+}
+
+/// Whether a pod may have started within the speed's time. A Deployment starts the next pod when one becomes available, which is
+/// progress.
+fn started_lately(rollout: &RolloutSnapshot<'_>, now: Timestamp) -> bool {
+    let State { progressed, .. } = rollout.recorded;
+    let speed = rollout.settings.order.speed;
+    speed.is_some_and(|speed| progressed.is_none_or(|at| now < after(at, speed.min_delay)))
+}
