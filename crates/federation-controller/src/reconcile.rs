@@ -189,8 +189,12 @@ impl Reconciler {
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let mut actions = decided.actions;
+        let lends = (self.cache).of_key(key, |cached| cached.lacks_record(entry, &status));
         if !self.announce(key, entry, &status, &actions).await {
             actions.retain(|action| !action.change.creates());
+        } else if lends {
+            // What was recorded may be used now.
+            self.queue.add_check(key.clone(), Duration::ZERO);
         }
         let started = Instant::now();
         let outcomes = self.carry_out(key, entry, &actions).await;

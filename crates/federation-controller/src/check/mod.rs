@@ -66,7 +66,8 @@ pub struct Check {
     pub next_check: Option<Timestamp>,
     /// The members of which it has to be confirmed that the watch of their workloads works (F32).
     pub unconfirmed: Vec<String>,
-    /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).
+    /// Whether replicas wait for their replacements to be ready, or members for a part of the budget: each pod that gets ready is
+    /// worth a check (F20).
     pub moving: bool,
 }
 

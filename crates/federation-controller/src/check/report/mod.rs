@@ -29,7 +29,8 @@ pub struct StatusRefresh {
     pub status: FederatedReplicaSetStatus,
     /// What changed since the previous status.
     pub events: Vec<Event>,
-    /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).
+    /// Whether replicas wait for their replacements to be ready, or members for a part of the budget: each pod that gets ready is
+    /// worth a check (F20).
     pub moving: bool,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn report(decision: &Decision<'_>) -> StatusRefresh {
     status.conditions = conditions(decision, &status, &placement);
     StatusRefresh {
         events: events(decision, &status, &placement),
-        moving: decision.is_moving(),
+        moving: decision.is_moving() || decision.is_rolling_out(),
         status,
     }
 }
