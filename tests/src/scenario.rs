@@ -5,6 +5,7 @@
 
 use std::{panic::AssertUnwindSafe, process::ExitCode};
 
+use fedrs_api::SetKind;
 use futures::{FutureExt, future::LocalBoxFuture};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
@@ -24,6 +25,16 @@ pub struct Scenario {
     pub spec: TestEnvironmentSpec,
     /// Panics if the scenario fails.
     pub run: Body,
+}
+
+impl Scenario {
+    /// The same scenario with FederatedDeployments in place of FederatedReplicaSets.
+    #[must_use]
+    pub fn with_deployments(mut self) -> Self {
+        self.name = format!("with_deployments::{}", self.name);
+        self.spec.kind = SetKind::FederatedDeployment;
+        self
+    }
 }
 
 /// The body of a scenario.

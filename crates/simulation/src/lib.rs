@@ -49,7 +49,7 @@ pub use plan::{
     Action, Closing, Drift, Fault, MemberPlan, Plan, Selected, SetPlan, Step, Trial, generate,
 };
 pub use print::Print;
-pub use ready_pods::{ReadyPods, is_ready, name_of};
+pub use ready_pods::{ReadyPods, is_ready, name_of, set_of};
 pub use report::{FailureKind, describe_plan, timeline};
 pub use request::request;
 pub use run::{Outcome, run};

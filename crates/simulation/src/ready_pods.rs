@@ -58,12 +58,21 @@ pub fn name_of(pod: &Value) -> String {
     name.unwrap_or_default().to_owned()
 }
 
+/// The name of the workload that a pod belongs to: of a ReplicaSet of a Deployment, that of the Deployment.
+pub fn set_of(pod: &Value) -> Option<&str> {
+    let metadata = &pod["metadata"];
+    let owner = metadata["ownerReferences"][0]["name"].as_str()?;
+    let hash = metadata["labels"]["pod-template-hash"].as_str();
+    let deployment = hash.and_then(|hash| owner.strip_suffix(hash)?.strip_suffix('-'));
+    Some(deployment.unwrap_or(owner))
+}
+
 /// Whether a pod belongs to the set, is ready and is not terminating.
 pub fn is_ready(pod: &Value, set: &str) -> bool {
     let metadata = &pod["metadata"];
     let conditions = pod["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
-    metadata["ownerReferences"][0]["name"] == set
+    set_of(pod) == Some(set)
         && metadata.get("deletionTimestamp").is_none()
         && conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

@@ -54,7 +54,7 @@ impl TestEnvironment {
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 
-    /// Removes the FederatedReplicaSets without waiting for a controller.
+    /// Removes the sets without waiting for a controller.
     async fn remove_sets(&self) {
         let list = self.frs_path("");
         let found = self.on_host("GET", &list, &Value::Null).await;

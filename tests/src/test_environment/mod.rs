@@ -35,6 +35,7 @@ use std::{
 };
 
 use control_plane::{ProxyMode, request};
+use fedrs_api::SetKind;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Instant, error::Elapsed, sleep, timeout};
@@ -56,6 +57,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// A host, members and a controller.
 pub struct TestEnvironment {
     namespace: String,
+    kind: SetKind,
     /// Clients that bypass all injected faults.
     host: Client,
     members: BTreeMap<String, Client>,
@@ -84,6 +86,7 @@ impl TestEnvironment {
         };
         let mut env = Self {
             namespace,
+            kind: spec.kind,
             host,
             members,
             clusters,
@@ -131,40 +134,52 @@ impl TestEnvironment {
         timeout(TIMEOUT, answer).await.unwrap_or_else(late)
     }
 
-    /// The path of the collection of FederatedReplicaSets, or of the one with this name.
+    /// The kind of the scenario's sets.
+    pub fn kind(&self) -> SetKind {
+        self.kind
+    }
+
+    /// The path of the collection of the scenario's sets, or of the one with this name.
     pub fn frs_path(&self, name: &str) -> String {
         let slash = if name.is_empty() { "" } else { "/" };
-        format!(
-            "/apis/fedrs.dev/v1alpha1/namespaces/{}/federatedreplicasets{slash}{name}",
-            self.namespace
-        )
+        let resource = match self.kind {
+            SetKind::FederatedReplicaSet => "federatedreplicasets",
+            SetKind::FederatedDeployment => "federateddeployments",
+        };
+        let namespace = &self.namespace;
+        format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/{resource}{slash}{name}")
     }
 
-    /// The path of the ReplicaSet with this name in a member.
+    /// The path of the local workload with this name in a member.
     pub fn set_path(&self, name: &str) -> String {
-        format!(
-            "/apis/apps/v1/namespaces/{}/replicasets/{name}",
-            self.namespace
-        )
+        let resource = match self.kind {
+            SetKind::FederatedReplicaSet => "replicasets",
+            SetKind::FederatedDeployment => "deployments",
+        };
+        let namespace = &self.namespace;
+        format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}")
     }
 
-    /// Creates a FederatedReplicaSet.
+    /// Creates a set: a FederatedReplicaSet, or a FederatedDeployment with its fields.
     pub async fn create(&self, frs: &Value) {
         let mut frs = frs.clone();
         frs["metadata"]["namespace"] = self.namespace.clone().into();
+        if self.kind == SetKind::FederatedDeployment {
+            frs["kind"] = "FederatedDeployment".into();
+        }
         self.on_host("POST", &self.frs_path(""), &frs)
             .await
-            .expect("a FederatedReplicaSet can be created");
+            .expect("a set can be created");
     }
 
-    /// Changes the FederatedReplicaSet `name` by a merge patch.
+    /// Changes the set `name` by a merge patch.
     pub async fn patch(&self, name: &str, patch: &Value) {
         self.on_host("PATCH", &self.frs_path(name), patch)
             .await
-            .expect("a FederatedReplicaSet can be changed");
+            .expect("a set can be changed");
     }
 
-    /// Creates a FederatedReplicaSet and waits until all its replicas are available.
+    /// Creates a set and waits until all its replicas are available.
     pub async fn run(&self, frs: &Value) {
         self.create(frs).await;
         let name = frs["metadata"]["name"].as_str().unwrap_or_default();

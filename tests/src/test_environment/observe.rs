@@ -9,7 +9,7 @@ use super::TestEnvironment;
 use crate::{Layout, LocalSetState};
 
 impl TestEnvironment {
-    /// The local ReplicaSet `name` in each member.
+    /// The local workload `name` in each member.
     pub async fn sets(&self, name: &str) -> BTreeMap<String, LocalSetState> {
         let mut sets = BTreeMap::new();
         for member in self.member_names() {
@@ -25,7 +25,7 @@ impl TestEnvironment {
         sets
     }
 
-    /// A member's local ReplicaSet; null if it does not exist.
+    /// A member's local workload; null if it does not exist.
     pub async fn local_set(&self, member: &str, name: &str) -> Value {
         self.on_member(member, "GET", &self.set_path(name), &Value::Null)
             .await
@@ -57,7 +57,7 @@ impl TestEnvironment {
         sets.values().map(|set| set.available).sum()
     }
 
-    /// The FederatedReplicaSet on the host; null if it does not exist.
+    /// The set on the host; null if it does not exist.
     pub async fn frs(&self, name: &str) -> Value {
         self.on_host("GET", &self.frs_path(name), &Value::Null)
             .await
@@ -105,9 +105,7 @@ impl TestEnvironment {
     /// The state of all objects, to explain a wait that timed out.
     pub async fn describe(&self) -> String {
         let mut text = String::new();
-        let sets = self
-            .host_list("/apis/fedrs.dev/v1alpha1", "federatedreplicasets")
-            .await;
+        let sets = items(self.on_host("GET", &self.frs_path(""), &Value::Null).await);
         for frs in &sets {
             let name = frs["metadata"]["name"].as_str().unwrap_or_default();
             let _ = writeln!(text, "{name}: {:#}", frs["status"]);

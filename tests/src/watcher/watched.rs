@@ -12,7 +12,7 @@ use http::Request;
 use kube::{Client, core::WatchEvent};
 use parking_lot::Mutex;
 use serde_json::Value;
-use simulation::{is_ready, name_of};
+use simulation::{is_ready, name_of, set_of};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -78,7 +78,7 @@ impl Watch {
         let list = request(&self.client, "GET", &self.path, &Value::Null).await?;
         self.ready.values_mut().for_each(BTreeSet::clear);
         for pod in list["items"].as_array().into_iter().flatten() {
-            if let Some(set) = owner(pod).filter(|set| is_ready(pod, set)) {
+            if let Some(set) = set_of(pod).filter(|set| is_ready(pod, set)) {
                 let pods = self.ready.entry(set.to_owned()).or_default();
                 pods.insert(name_of(pod));
             }
@@ -110,7 +110,7 @@ impl Watch {
 
     /// Applies a change of a pod.
     fn take(&mut self, pod: &Value, is_deleted: bool) {
-        let Some(set) = owner(pod) else { return };
+        let Some(set) = set_of(pod) else { return };
         let ready = self.ready.entry(set.to_owned()).or_default();
         if is_ready(pod, set) && !is_deleted {
             ready.insert(name_of(pod));
@@ -129,9 +129,4 @@ impl Watch {
         let totals = sets.entry(set.to_owned()).or_default();
         totals.record([(self.place, count)]);
     }
-}
-
-/// The set of a pod.
-fn owner(pod: &Value) -> Option<&str> {
-    pod["metadata"]["ownerReferences"][0]["name"].as_str()
 }

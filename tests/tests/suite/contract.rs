@@ -1,5 +1,6 @@
 //! The API of a FederatedReplicaSet (F1 to F6, F26).
 
+use fedrs_api::SetKind;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
 use serde_json::{Value, json};
 
@@ -105,13 +106,17 @@ pub(crate) async fn f6_lists_and_status_show_the_members(env: &mut TestEnvironme
             .map(|(column, cell)| (column["name"].as_str().unwrap(), cell.clone()))
             .filter(|(name, _)| *name != "Age")
             .collect();
-        line == [
+        let of_deployments = [("Up-to-date", json!(9)), ("Available", json!(9))];
+        let of_deployments =
+            (of_deployments.into_iter()).filter(|_| env.kind() == SetKind::FederatedDeployment);
+        let mut expected = vec![
             ("Name", json!("web")),
             ("Desired", json!(9)),
             ("Ready", json!(9)),
-            ("Placed", json!(9)),
-            ("Clusters", json!("3/3")),
-        ]
+        ];
+        expected.extend(of_deployments);
+        expected.extend([("Placed", json!(9)), ("Clusters", json!("3/3"))]);
+        line == expected
     })
     .await;
     let status = env.frs("web").await["status"].clone();
@@ -158,11 +163,19 @@ pub(crate) async fn f5_deleting_leaves_the_local_sets_running(env: &mut TestEnvi
         assert_eq!(set["spec"]["replicas"], 3, "{member}");
         let labels = set["metadata"]["labels"].to_string();
         assert!(!labels.contains("fedrs.dev"), "{labels}");
-        let template = set["spec"]["template"].to_string();
-        assert!(!template.contains("fedrs.dev"), "{template}");
+        // In a Deployment a change of the template would replace the pods.
+        if env.kind() == SetKind::FederatedReplicaSet {
+            let template = set["spec"]["template"].to_string();
+            assert!(!template.contains("fedrs.dev"), "{template}");
+        }
         for pod in env.pods(&member).await {
             let metadata = &pod["metadata"];
-            let marks = format!("{} {}", metadata["labels"], metadata["annotations"]);
+            let marks = match env.kind() {
+                SetKind::FederatedReplicaSet => {
+                    format!("{} {}", metadata["labels"], metadata["annotations"])
+                }
+                SetKind::FederatedDeployment => metadata["labels"].to_string(),
+            };
             assert!(!marks.contains("fedrs.dev"), "{marks}");
         }
     }

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use fedrs_api::SetKind;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
 use serde_json::{Value, json};
 
 pub(crate) async fn f28_rejected_replicas_run_elsewhere_and_return(env: &mut TestEnvironment) {
-    env.set_quota("c", "count/replicasets.apps", 0).await;
+    let resource = match env.kind() {
+        SetKind::FederatedReplicaSet => "count/replicasets.apps",
+        SetKind::FederatedDeployment => "count/deployments.apps",
+    };
+    env.set_quota("c", resource, 0).await;
     env.create(&frs("web", 12, &even(true))).await;
     env.wait_until("the other clusters run all replicas", 60, async |env| {
         env.sorted_layout("web").await == [0, 6, 6] && env.available("web").await == 12
@@ -69,11 +74,11 @@ pub(crate) async fn f29_drift_is_repaired(env: &mut TestEnvironment) {
     .await;
 }
 
-/// A plain ReplicaSet of another user in a member.
-fn foreign(replicas: u32) -> Value {
+/// A plain workload of another user in a member.
+fn foreign(kind: &str, replicas: u32) -> Value {
     let mut set = frs("web", replicas, &Value::Null);
     set["apiVersion"] = json!("apps/v1");
-    set["kind"] = json!("ReplicaSet");
+    set["kind"] = json!(kind);
     set["metadata"] = json!({ "name": "web", "labels": { "team": "blue" } });
     set["spec"].as_object_mut().unwrap().remove("placement");
     set["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/old:1");
@@ -85,8 +90,12 @@ fn sets_path(env: &TestEnvironment) -> String {
 }
 
 pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut TestEnvironment) {
+    let kind = match env.kind() {
+        SetKind::FederatedReplicaSet => "ReplicaSet",
+        SetKind::FederatedDeployment => "Deployment",
+    };
     let made = env
-        .on_member("a", "POST", &sets_path(env), &foreign(5))
+        .on_member("a", "POST", &sets_path(env), &foreign(kind, 5))
         .await
         .unwrap();
     env.wait_until("5 run in a", 60, async |env| {
@@ -99,6 +108,13 @@ pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut T
         env.sorted_layout("web").await == [3, 3, 3] && env.available("web").await == 9
     })
     .await;
+    // That of a Deployment is rolled out, within the budget.
+    env.wait_until("a has the template", 60, async |env| {
+        let set = env.local_set("a", "web").await;
+        let container = &set["spec"]["template"]["spec"]["containers"][0];
+        container["image"] == "registry.example/main:1"
+    })
+    .await;
     let set = env.local_set("a", "web").await;
     assert_eq!(
         set["metadata"]["uid"], made["metadata"]["uid"],
@@ -107,10 +123,6 @@ pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut T
     assert_eq!(
         set["metadata"]["labels"]["team"], "blue",
         "labels of others stay"
-    );
-    assert_eq!(
-        set["spec"]["template"]["spec"]["containers"][0]["image"],
-        "registry.example/main:1"
     );
     let reasons = env.event_reasons("web").await;
     assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
@@ -123,9 +135,20 @@ pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut T
         marks.all(|mark| mark == "web")
     })
     .await;
-    env.wait_until("the status reports outdated pods", 10, async |env| {
-        env.condition("web", "TemplateOutdated").await.as_deref() == Some("True")
-    })
+    env.wait_until(
+        "the status reports outdated pods, or none",
+        60,
+        async |env| {
+            let condition = env.condition("web", "TemplateOutdated").await;
+            match env.kind() {
+                SetKind::FederatedReplicaSet => condition.as_deref() == Some("True"),
+                SetKind::FederatedDeployment => {
+                    condition.is_none()
+                        && env.condition("web", "Ready").await.as_deref() == Some("True")
+                }
+            }
+        },
+    )
     .await;
     dips.assert_never_below(5);
 }
@@ -133,8 +156,7 @@ pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut T
 pub(crate) async fn f29_a_local_set_that_a_deployment_owns_is_not_changed(
     env: &mut TestEnvironment,
 ) {
-    let mut deployment = foreign(2);
-    deployment["kind"] = json!("Deployment");
+    let mut deployment = foreign("Deployment", 2);
     // It creates no ReplicaSet of its own.
     deployment["spec"]["paused"] = json!(true);
     let path = sets_path(env).replace("replicasets", "deployments");
@@ -142,7 +164,7 @@ pub(crate) async fn f29_a_local_set_that_a_deployment_owns_is_not_changed(
         .on_member("a", "POST", &path, &deployment)
         .await
         .unwrap();
-    let mut set = foreign(2);
+    let mut set = foreign("ReplicaSet", 2);
     // A Deployment releases ReplicaSets that its selector does not match.
     set["metadata"]["labels"]["app"] = json!("web");
     set["metadata"]["ownerReferences"] = json!([{

@@ -21,7 +21,19 @@ fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
     scenarios.extend(others());
     scenarios.extend(members());
+    let with_deployments: Vec<_> = (scenarios.iter())
+        .filter(|scenario| is_for_both(&scenario.name))
+        .map(|scenario| scenario.clone().with_deployments())
+        .collect();
+    scenarios.extend(with_deployments);
     fedrs_tests::scenario::main(scenarios, true)
+}
+
+/// Whether a scenario holds for both kinds of sets. Others are about one kind, about texts of it, or about no set.
+fn is_for_both(name: &str) -> bool {
+    let about_one = ["deployments::", "kubectl::", "kstatus::", "leader::"];
+    let is_about_one = about_one.iter().any(|topic| name.starts_with(topic));
+    !is_about_one && !name.ends_with("a_local_set_that_a_deployment_owns_is_not_changed")
 }
 
 /// The third member has no file in the directory.
