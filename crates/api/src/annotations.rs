@@ -7,3 +7,6 @@ pub const TEMPLATE_HASH: &str = "fedrs.dev/template-hash";
 /// On the Secret of a member, `"true"`: the kubeconfig holds a ServiceAccount token that may renew itself; the controller
 /// renews it before it expires.
 pub const RENEW_TOKEN: &str = "fedrs.dev/renew-token";
+/// On a FederatedDeployment, and copied to its ControllerRevision: why its template changed, for people. `kubectl` shows it of
+/// Deployments.
+pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";

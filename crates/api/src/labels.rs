@@ -1,4 +1,4 @@
-//! Labels that fedrs sets on objects in the member clusters (F40).
+//! Labels that fedrs sets on objects in the member clusters (F40) and on the host.
 
 /// On a local ReplicaSet and its pod template: the name of the federated object it belongs to. The controller watches local
 /// workloads and pods by this label together with [`FEDERATION`].
@@ -9,3 +9,5 @@ pub const FEDERATION: &str = "fedrs.dev/federation";
 pub const MEMBER_CLUSTER: &str = "fedrs.dev/member-cluster";
 /// On a MemberCluster and its Secret: the uid of the cluster's kube-system namespace, which identifies the cluster.
 pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";
+/// On a ControllerRevision of the host: the name of the FederatedDeployment whose template it has (L2).
+pub const FEDERATED_DEPLOYMENT: &str = "fedrs.dev/federated-deployment";

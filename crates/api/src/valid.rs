@@ -118,11 +118,7 @@ impl ValidFrs {
         check_template(set.template, errors);
         match selector::check(set.selector, SELECTOR) {
             Err(invalid) => errors.extend(invalid),
-            Ok(()) => errors.require(
-                selector::matches(set.selector, &set.template.metadata.labels),
-                SELECTOR,
-                "does not match spec.template.metadata.labels",
-            ),
+            Ok(()) => check_labels(set.selector, set.template, errors),
         }
         let placement = placement_of(set).unwrap_or_else(|invalid| {
             errors.extend(invalid);
@@ -144,16 +140,35 @@ impl ValidFrs {
             min_ready_seconds,
             selector: selector::normalized(set.selector),
             selector_text: selector::to_text(set.selector),
-            template: ValidTemplate {
-                metadata: set.template.metadata.clone(),
-                spec: JsonText::of(&set.template.spec),
-            },
+            template: ValidTemplate::of(set.template),
             placement,
             rescheduling: rescheduling.unwrap_or_default(),
             preferences_hash: preferences_hash(metadata),
             federation: set.federation.to_owned(),
             deletion_policy: set.deletion_policy,
             paused: set.paused,
+        }
+    }
+}
+
+impl ValidTemplate {
+    /// Validates the template of an earlier revision of a set with this valid selector. The fields of errors are those of the
+    /// set.
+    pub fn check(
+        template: &PodTemplate,
+        selector: &LabelSelector,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut errors = Errors::default();
+        check_template(template, &mut errors);
+        check_labels(selector, template, &mut errors);
+        errors.or(Self::of(template))
+    }
+
+    /// Valid if `template` is.
+    fn of(template: &PodTemplate) -> Self {
+        Self {
+            metadata: template.metadata.clone(),
+            spec: JsonText::of(&template.spec),
         }
     }
 }
@@ -233,7 +248,7 @@ fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldEr
 
 /// Checks how many entries maps and lists have.
 fn check_entries(set: &SetFields<'_>, errors: &mut Errors) {
-    let (metadata, template) = (set.metadata, &set.template.metadata);
+    let metadata = set.metadata;
     let expressions = set.selector.match_expressions.iter().flatten();
     let values = expressions.map(|expression| 1 + expression.values.iter().flatten().count());
     let labels = set.selector.match_labels.iter().flatten().count();
@@ -244,18 +259,35 @@ fn check_entries(set: &SetFields<'_>, errors: &mut Errors) {
             metadata.finalizers.iter().flatten().count(),
         ),
         (SELECTOR, labels + values.sum::<usize>()),
-        ("spec.template.metadata.labels", template.labels.len()),
-        (
-            "spec.template.metadata.annotations",
-            template.annotations.len(),
-        ),
     ] {
-        let message = format!("must have at most {MAX_ENTRIES} entries");
-        errors.require(entries <= MAX_ENTRIES, field, &message);
+        require_few(entries, field, errors);
     }
 }
 
+fn check_labels(selector: &LabelSelector, template: &PodTemplate, errors: &mut Errors) {
+    errors.require(
+        selector::matches(selector, &template.metadata.labels),
+        SELECTOR,
+        "does not match spec.template.metadata.labels",
+    );
+}
+
+fn require_few(entries: usize, field: &str, errors: &mut Errors) {
+    let message = format!("must have at most {MAX_ENTRIES} entries");
+    errors.require(entries <= MAX_ENTRIES, field, &message);
+}
+
 fn check_template(template: &PodTemplate, errors: &mut Errors) {
+    let metadata = &template.metadata;
+    for (field, entries) in [
+        ("spec.template.metadata.labels", metadata.labels.len()),
+        (
+            "spec.template.metadata.annotations",
+            metadata.annotations.len(),
+        ),
+    ] {
+        require_few(entries, field, errors);
+    }
     for (key, value) in &template.metadata.labels {
         let field = format!("spec.template.metadata.labels[{key}]");
         errors.require(dns::is_label_key(key), &field, "is not a valid label key");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use federated_rollout::{Amount, Approval, Budget, Limits, OnFailure, Speed};
-use fedrs_api::{FederatedDeployment, SetKind, ValidFederatedDeployment, ValidFrs};
+use fedrs_api::{FederatedDeployment, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -304,4 +304,22 @@ fn l6_all_errors_are_reported() {
         "rollout": {"steps": [{"name": "a", "clusters": []}, {"name": "b", "clusters": []}]},
     });
     assert_eq!(errors(fields).len(), 6);
+}
+
+#[test]
+fn l2_the_template_of_an_earlier_revision_is_checked_as_that_of_the_spec() {
+    let mut earlier = deployment(json!({})).spec;
+    let checked = ValidTemplate::check(&earlier.template, &earlier.selector);
+    assert_eq!(checked, Ok(valid(json!({})).set.template));
+    earlier.template.metadata.labels = [("tier".to_owned(), "x".to_owned())].into();
+    earlier.template.spec = json!({});
+    let errors = ValidTemplate::check(&earlier.template, &earlier.selector).expect_err("invalid");
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        errors,
+        [
+            "spec.template.spec.containers: must be a list of at least one container",
+            "spec.selector: does not match spec.template.metadata.labels",
+        ]
+    );
 }

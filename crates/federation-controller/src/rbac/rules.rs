@@ -17,7 +17,7 @@ const FEDRS: &str = "fedrs.dev";
 pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 
-/// In a member, in each namespace in which local ReplicaSets may be, or cluster-wide.
+/// In a member, in each namespace in which local workloads may be, or cluster-wide.
 pub(super) fn member_workloads() -> Vec<Grant> {
     vec![
         grant(
@@ -53,6 +53,31 @@ pub(super) fn member_workloads() -> Vec<Grant> {
         grant(
             "Replace a ReplicaSet that has another selector; delete local ReplicaSets if deletionPolicy is Delete",
             (APPS, "replicasets"),
+            &["delete"],
+        ),
+        grant(
+            "List and watch the local Deployments of the federation, by label",
+            (APPS, "deployments"),
+            &["list", "watch"],
+        ),
+        grant(
+            "Create local Deployments",
+            (APPS, "deployments"),
+            &["create"],
+        ),
+        grant(
+            "Scale local Deployments, roll out the template, adopt an existing one, remove the labels when it is released",
+            (APPS, "deployments"),
+            &["patch"],
+        ),
+        grant(
+            "Find out who changed a Deployment, and whether an existing one may be adopted",
+            (APPS, "deployments"),
+            &["get"],
+        ),
+        grant(
+            "Replace a Deployment that has another selector; delete local Deployments if deletionPolicy is Delete",
+            (APPS, "deployments"),
             &["delete"],
         ),
     ]
@@ -130,6 +155,21 @@ pub(super) fn host() -> Vec<Grant> {
             "Update the status, which also holds the state that a new leader needs",
             (FEDRS, "federatedreplicasets/status"),
             &["patch"],
+        ),
+        grant(
+            "List and watch FederatedDeployments; add and remove the finalizer",
+            (FEDRS, "federateddeployments"),
+            &["list", "watch", "patch"],
+        ),
+        grant(
+            "Update the status, which also holds what is lent to the members",
+            (FEDRS, "federateddeployments/status"),
+            &["patch"],
+        ),
+        grant(
+            "Keep a revision of each template of a FederatedDeployment, for rollbacks; delete the oldest ones",
+            (APPS, "controllerrevisions"),
+            &["get", "list", "create", "patch", "delete"],
         ),
         grant(
             "List and watch the members; create those of the kubeconfig files",
