@@ -46,9 +46,13 @@ impl CapacityEstimate {
 
     /// The estimate after an observation (F10, F34).
     ///
+    /// A lower limit shows once replicas have failed for which there was capacity before. Then all without a node count as
+    /// beyond it, also younger ones: the member removes the newest first, so that those that failed would stay, and show a
+    /// lower limit with each removal.
+    ///
     /// `unlimited_share` is what the cluster would get if its capacity had no limit, where one is known: a limit that does
     /// not bind is forgotten. With `rebalance` false nothing moves back, so that a capacity probe that got a node lifts the
-    /// limit.
+    /// limit, unless another one still shows it.
     pub(super) fn observe(
         self,
         scheduling: &Scheduling<'_>,
@@ -57,15 +61,15 @@ impl CapacityEstimate {
         now: Timestamp,
         settings: &Config,
     ) -> Self {
+        let has_failed = scheduling.failed > 0;
         let shown = scheduling.requested - scheduling.failed;
+        if has_failed && self.capacity.is_none_or(|capacity| shown < capacity) {
+            let with_node = scheduling.requested - scheduling.unscheduled;
+            return self.lowered_to(with_node, now, settings);
+        }
         match self.capacity {
-            None if scheduling.failed > 0 => self.lowered_to(shown, now, settings),
-            None => Self::default(),
-            Some(capacity) if scheduling.failed > 0 && shown < capacity => {
-                self.lowered_to(shown, now, settings)
-            }
             Some(capacity) if scheduling.scheduled > capacity => {
-                if rebalance {
+                if rebalance || has_failed {
                     self.raised(scheduling.scheduled, now)
                 } else {
                     Self::default()
@@ -77,7 +81,7 @@ impl CapacityEstimate {
             {
                 Self::default()
             }
-            Some(_) => self,
+            Some(_) | None => self,
         }
     }
 
@@ -107,6 +111,50 @@ impl CapacityEstimate {
             step: self.step.saturating_mul(2).min(MAX_STEP),
             failures,
             ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f34_where_replicas_show_a_limit_all_without_a_node_are_beyond_it() {
+        // Capacity, with a node, failed and younger ones; the capacity after that, and whether it was a failed attempt.
+        for (capacity, [with_node, failed, younger], expected, lowered) in [
+            (None, [2, 0, 30], None, false),
+            (None, [2, 1, 29], Some(2), true),
+            (None, [0, 2, 5], Some(0), true),
+            // What was beyond the limit says nothing about replicas that were there: pods of a node that is replaced.
+            (Some(10), [5, 2, 5], Some(10), false),
+            (Some(10), [5, 3, 4], Some(5), true),
+            // Growth has its time, although capacity probes wait.
+            (Some(12), [11, 1, 2], Some(12), false),
+            (Some(12), [11, 3, 0], Some(11), true),
+            // One of two capacity probes got a node.
+            (Some(10), [11, 1, 1], Some(12), false),
+        ] {
+            for rebalance in [true, false] {
+                let scheduling = Scheduling {
+                    requested: with_node + failed + younger,
+                    scheduled: with_node,
+                    unscheduled: failed + younger,
+                    failed,
+                    ..Scheduling::default()
+                };
+                let before = CapacityEstimate {
+                    capacity,
+                    step: u64::from(capacity.is_some()),
+                    ..CapacityEstimate::default()
+                };
+                let (now, settings) = (Timestamp::UNIX_EPOCH, Config::default());
+                let after = before.observe(&scheduling, Some(40), rebalance, now, &settings);
+                let found = (after.capacity, after.failures == 1);
+                assert_eq!(found, (expected, lowered), "{capacity:?} {scheduling:?}");
+                let again = after.observe(&scheduling, Some(40), rebalance, now, &settings);
+                assert_eq!(again.capacity, expected, "the same shows nothing new");
+            }
         }
     }
 }

@@ -448,6 +448,14 @@ impl<'a> MemberEvaluation<'a> {
         until.is_some_and(|until| until <= now)
     }
 
+    /// When the next write of the local ReplicaSet is tried, if it waits because others failed or were undone.
+    pub(super) fn next_write(&self, now: Timestamp, settings: &Config) -> Option<Timestamp> {
+        let writes = self.writes.clone();
+        let writes = writes.observe(self.generation(), true, now, settings);
+        let creation = self.next_creation().filter(|time| now < *time);
+        writes.held_until(now, settings).max(creation)
+    }
+
     /// The next attempt of a rejected creation.
     pub(super) fn next_creation(&self) -> Option<Timestamp> {
         self.rejection()?;

@@ -1,9 +1,9 @@
 //! The next step from the requested to the desired replicas, with no fewer running (F20).
 //!
 //! A replica that runs is removed only while more replicas than the floor are available; one that doesn't run is removed at
-//! once, unless it may replace one of a cluster that has only just returned. Growth may exceed N by the surge. Every write of
-//! a step is safe by itself: a crash after any of them, or one that fails, leaves no fewer running than before, and no more
-//! than allowed.
+//! once, unless it may replace one of a cluster that has only just returned, or that can get no more now. Growth may exceed N
+//! by the surge. Every write of a step is safe by itself: a crash after any of them, or one that fails, leaves no fewer running
+//! than before, and no more than allowed.
 
 use planted_bugs::{PlantedBug, is_planted};
 
@@ -25,6 +25,8 @@ pub(super) struct ReplicaState {
     /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local ReplicaSet is being
     /// deleted: nothing elsewhere is removed for them.
     pub(super) unreliable: bool,
+    /// Whether it should have more replicas, and they can only be requested later, because writes have failed or are undone.
+    pub(super) waits: bool,
     /// The most replicas that the cluster is believed to have: what it reports beyond them neither lets replicas elsewhere be
     /// removed, nor takes the place of new ones. 0 if its replicas end anyway: replacements are requested beside them.
     pub(super) limit: u64,
@@ -75,8 +77,7 @@ pub(super) struct Bounds {
     /// Whether members that may have replicas must not be changed now. The ceiling counts all replicas that they may have,
     /// perhaps more than they have: no pending replica is removed because of that.
     pub(super) has_unwritable: bool,
-    /// Replicas that are requested of the members on hold, if some of these should have more and cannot be requested now: what
-    /// does not run elsewhere is not removed before it is replaced.
+    /// Replicas that are requested of the members on hold, if some of these should have more and cannot be requested now.
     pub(super) on_hold: Option<u64>,
 }
 
@@ -84,8 +85,10 @@ pub(super) struct Bounds {
 pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let mut next: Vec<u64> = states.iter().map(|state| state.requested).collect();
     // What was requested elsewhere while a cluster was lost may still start: it is not taken back before its replicas count.
+    // Nor is what cannot be replaced now.
     let is_back = |state: &ReplicaState| state.unreliable && state.present() > 0;
-    let keeps_idle = bounds.on_hold.is_some() || states.iter().any(is_back);
+    let waits = |state: &ReplicaState| state.waits || is_back(state);
+    let keeps_idle = bounds.on_hold.is_some() || states.iter().any(waits);
     let reliable = states.iter().filter(|state| !state.unreliable);
     let reliable = reliable.map(|state| state.requested).sum::<u64>();
     let mut requested = reliable + bounds.on_hold.unwrap_or(0);

@@ -14,6 +14,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
         target,
         pending: 0,
         unreliable: false,
+        waits: false,
         limit: u64::MAX,
         unpublished: 0,
     }
@@ -140,6 +141,24 @@ fn f20_what_starts_is_not_removed_for_a_member_on_hold_before_it_is_replaced() {
     assert_eq!(next(Some(5)), [13]);
     assert_eq!(next(Some(7)), [11], "more than N are not needed");
     assert_eq!(next(None), [9]);
+}
+
+#[test]
+fn f20_what_starts_is_not_removed_for_a_member_whose_next_write_waits() {
+    let starting = ReplicaState {
+        ready: 0,
+        available: 0,
+        ..running(13, 9)
+    };
+    for (requested, waits, expected) in [(5, true, [9, 13]), (7, true, [9, 11]), (5, false, [9, 9])]
+    {
+        let growing = ReplicaState {
+            waits,
+            ..running(requested, 9)
+        };
+        let next = next_step(&[growing, starting], bounds(18));
+        assert_eq!(next, expected, "{requested} {waits}");
+    }
 }
 
 #[test]

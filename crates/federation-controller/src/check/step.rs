@@ -164,6 +164,8 @@ fn next_replicas(
             },
             failed: member.scheduling.failed_if_all(),
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
+            waits: member.requested() < planned.target.total()
+                && member.next_write(now, settings).is_some(),
             limit: if member.hangs_in_deletion(now, settings) {
                 0
             } else {

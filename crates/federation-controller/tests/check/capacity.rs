@@ -1,6 +1,7 @@
 //! Full clusters: learning their capacity, replicas that stay pending, and replicas that return (F18, F32, F34).
 
 use cluster_informer::ReplicaFailure;
+use serde_json::json;
 
 use crate::world::{World, at, condition, desired, even, frs};
 
@@ -180,4 +181,23 @@ fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current
         .unwrap()
         .observed_generation = 3;
     assert_eq!(desired(&world.check()), [22, 22, 6]);
+}
+
+#[test]
+fn f34_a_full_cluster_gives_up_all_that_wait_at_once_although_the_newest_are_removed_first() {
+    let only_a = json!({ "rebalance": false, "clusters": { "a": { "weight": 1 } } });
+    let mut world = World::new(frs(32, only_a), &["a", "b", "c"]);
+    world.set_capacity("a", 2);
+    world.settle(1);
+    world.frs = frs(32, even(false));
+    world.now = 60;
+    let mut placed = vec![];
+    for _ in 0..3 {
+        let pods = &mut world.members[0].view.pods;
+        let failed = pods.unscheduled.min(2);
+        pods.unscheduled_since = vec![(at(0), failed), (at(30), pods.unscheduled - failed)];
+        world.step();
+        placed.push(world.placed());
+    }
+    assert_eq!(placed, [[4, 10, 0], [4, 15, 15], [4, 15, 15]]);
 }

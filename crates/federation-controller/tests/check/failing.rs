@@ -2,7 +2,7 @@
 
 use federation_controller::check::{Outcome, Outcomes, SetChange, with_outcomes};
 
-use crate::world::{DESIRED, World, at, even, frs};
+use crate::world::{DESIRED, World, at, even, frs, hold};
 
 /// Checks every second for five minutes while each write of a ends in `outcome`; when one was tried.
 fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
@@ -74,4 +74,25 @@ fn f27_failures_are_reset_by_a_write_and_when_none_is_needed() {
         not_needed.previous.clusters[0].internal.writes.write_error,
         None
     );
+}
+
+#[test]
+fn f20_what_starts_stays_until_the_writes_that_replace_it_are_tried_again() {
+    let mut world = World::new(frs(9, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 0;
+    world.frs = frs(12, even(true));
+    for _ in 0..3 {
+        world.step_unless(|action| {
+            (action.member == "a").then(|| Outcome::Conflict("changed meanwhile".into()))
+        });
+    }
+    // Before, b was to get one more.
+    hold(&mut world.members[1], 5, 3);
+    for (now, expected) in [(9, vec![]), (10, vec!["a", "b"])] {
+        world.now = now;
+        let actions = world.check().actions;
+        let changed: Vec<_> = actions.iter().map(|action| &*action.member).collect();
+        assert_eq!(changed, expected, "at {now}");
+    }
 }

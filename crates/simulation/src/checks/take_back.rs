@@ -67,12 +67,13 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     })
 }
 
-/// Whether another member has returned since then: what was requested in its place may be taken back.
+/// Whether another member, or this one, has returned since then: what was requested in its place, and what it was to
+/// give, may be taken back. The write shows that this one has, whatever else of it is hidden.
 fn returned(scale_down: &ScaleDown<'_>, since: Instant) -> bool {
     let observed = scale_down.observed;
     let mut members = observed.parts(scale_down.name).map(|(member, _)| member);
     members.any(|member| {
-        !observed.is_hidden(member)
+        (member == scale_down.member || !observed.is_hidden(member))
             && (observed.outage_since(member, since).is_some()
                 || observed.was_seen_wrongly_since(member, since))
     })

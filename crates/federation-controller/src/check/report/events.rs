@@ -69,7 +69,7 @@ fn capacity_event(member: &MemberDecision<'_>) -> Option<Event> {
         .and_then(|previous| previous.capacity);
     match (before.map(from_status), member.planned.capacity.capacity) {
         (None, Some(capacity)) => {
-            let pods = pluralize(scheduling.failed, "pod");
+            let pods = pluralize(scheduling.unscheduled, "pod");
             let why = scheduling.message.unwrap_or("no message");
             let state = if scheduling.not_created > 0 {
                 "not created"
