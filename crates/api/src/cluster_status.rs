@@ -182,13 +182,14 @@ pub struct ClusterStatus {
 }
 
 impl ClusterStatus {
-    /// Whether the cluster has or should have replicas, or was lost with some.
+    /// Whether the cluster has or should have replicas, may get some by a write whose response was lost, or was lost with some.
     #[must_use]
     pub fn has_replicas(&self) -> bool {
         let internal = &self.internal;
         self.desired_replicas > 0
             || self.replicas > 0
             || internal.capacity_probes > 0
+            || internal.requested_replicas.is_some_and(|most| most > 0)
             || internal.lost_since.is_some()
     }
 }

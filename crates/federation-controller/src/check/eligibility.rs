@@ -182,9 +182,11 @@ fn of_health<'a>(
     }
 }
 
-/// Whether the member has no replicas of the set: it shows none, or had none when its view was current.
+/// Whether the member has no replicas of the set, and gets none: it shows none, or had none when its view was current.
 fn has_nothing(member: &Member, previous: Option<&ClusterStatus>) -> bool {
-    let is_empty = |set: &WorkloadState| set.replicas == 0 && set.status_replicas == 0;
+    let is_empty = |set: &WorkloadState| {
+        set.replicas == 0 && set.status_replicas == 0 && set.open_scale_up.is_none()
+    };
     let is_current = member.sync == SyncState::Synced && !member.write_pending;
     let had_replicas = previous.is_some_and(ClusterStatus::has_replicas);
     member.own_set().is_none_or(is_empty) && (is_current || !had_replicas)

@@ -64,6 +64,33 @@ fn s1_a_namespace_that_is_taken_off_drains_without_a_dip() {
 }
 
 #[test]
+fn f20_a_scale_up_that_a_closed_namespace_may_still_get_uses_the_surge_and_is_watched() {
+    // The response to the request for the replicas of c was lost, and then c no longer took the namespace.
+    let mut world = settled(12);
+    hold(&mut world.members[2], 0, 0);
+    world.members[2].namespace = NamespaceState::NotTaken;
+    let open = |world: &mut World, replicas| {
+        let set = world.members[2].view.workload.as_mut().unwrap();
+        set.open_scale_up = replicas;
+    };
+    open(&mut world, Some(4));
+    for _ in 0..3 {
+        let decided = world.step();
+        let requested: u32 = world.placed().iter().sum();
+        assert!(requested + 4 <= 15, "12 and a surge of 25 %: {requested}");
+        let c = &decided.status.clusters[2];
+        assert_eq!(c.state, Some(ClusterState::Eligible));
+        assert!(c.has_replicas(), "its namespace is watched");
+    }
+    open(&mut world, None);
+    world.settle(1);
+    assert_eq!(world.placed(), [6, 6, 0]);
+    let c = &world.previous.clusters[2];
+    assert_eq!(c.state, Some(ClusterState::Refused));
+    assert!(!c.has_replicas(), "{:?}", c.internal);
+}
+
+#[test]
 fn s1_replicas_that_no_other_cluster_takes_stay_where_the_namespace_was_taken_off() {
     let mut world = settled(12);
     for member in &mut world.members {

@@ -97,6 +97,8 @@ pub(super) fn observed(
             observe_counts(&mut status, member, most, template_hash, now);
             status.desired_replicas = 0;
             status.internal.lost_since = None;
+            // No request can be carried out any more.
+            status.internal.requested_replicas = status.internal.requested_replicas.map(|_| 0);
         }
         Eligibility::Eligible { .. } => {
             observe_counts(&mut status, member, most, template_hash, now);
