@@ -89,6 +89,8 @@ closed_set! {
         WaitingForApproval,
         /// `Progressing`, `Ready`, `Stalled`: no pod became updated and available for `progressDeadlineSeconds`.
         ProgressDeadlineExceeded,
+        /// `Progressing`, `Ready`, `Stalled`: no pod became updated and available, and the revision before is rolled out again.
+        RolledBack,
         /// `NameConflict`: the local workload belongs to another owner.
         OwnedByAnother,
         /// `SelectorOverlap`: the selectors of two sets match each other's pods.

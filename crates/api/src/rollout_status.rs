@@ -11,6 +11,10 @@ pub struct RolloutStatus {
     /// The step that is being updated or waited for, by its name; absent for the implied last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// The revision of the spec that made no progress and is undone: `currentRevision` is rolled out again, until the template of
+    /// the spec changes. Only with `spec.rollout.onFailure: Undo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_revision: Option<String>,
     /// The pods that may be unavailable, over all member clusters together.
     pub max_unavailable: i32,
     /// Of `maxUnavailable`: in use. Pods that are unavailable for whatever reason, and those that member clusters may make so.

@@ -97,7 +97,8 @@ impl From<Metadata> for ObjectMeta {
     fn from(metadata: Metadata) -> Self {
         // The next one shows that there are too many.
         let kept = MAX_ENTRIES + 1;
-        let ours = |(key, _): &(String, String)| key == annotations::PREFERENCES;
+        let used = [annotations::PREFERENCES, annotations::CHANGE_CAUSE];
+        let ours = |(key, _): &(String, String)| used.contains(&&**key);
         Self {
             name: metadata.name,
             namespace: metadata.namespace,

@@ -8,7 +8,7 @@ use std::{
 use fedrs_api::{
     DeletionPolicy, FederatedDeployment, FederatedDeploymentSpec, FederatedReplicaSet,
     FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, ObjectKey,
-    RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs, preferences_hash,
+    RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate, preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -243,6 +243,31 @@ impl Entry {
             rollout,
             desired,
             template,
+        }
+    }
+
+    /// The value of an annotation of ours, or of one that users set for us.
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref();
+        annotations?.get(key).map(String::as_str)
+    }
+
+    /// The entry with another template, of an earlier revision. It stays the same if it is invalid.
+    pub(crate) fn with_template(&self, template: &ValidTemplate) -> Self {
+        let Ok(frs) = &self.valid else {
+            return self.clone();
+        };
+        let mut frs = (**frs).clone();
+        frs.template = template.clone();
+        let template = manifest::template_hash(&frs);
+        Self {
+            desired: DesiredHashes {
+                spec: template.into(),
+                ..self.desired
+            },
+            template,
+            valid: Ok(Arc::new(frs)),
+            ..self.clone()
         }
     }
 

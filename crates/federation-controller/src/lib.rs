@@ -33,10 +33,6 @@ mod finalizer;
 mod frs_object;
 mod frs_store;
 mod frs_watch;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the controller does not roll out yet")
-)]
 mod history;
 mod host_namespaces;
 mod local_kind;

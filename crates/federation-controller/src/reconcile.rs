@@ -12,6 +12,7 @@ mod failed_attempts;
 mod host_write;
 mod interim;
 mod outcome_event;
+mod revisions;
 mod status;
 mod triggers;
 
@@ -19,7 +20,6 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
 use dashmap::DashSet;
-use federated_rollout::State;
 use fedrs_api::{
     EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, TimeLimit, ValidFrs, names,
     revision_name,
@@ -36,7 +36,7 @@ use self::{
 };
 use crate::{
     calls::{self, CallError},
-    check::{self, Outcome, Outcomes, RolloutSnapshot, Snapshot, StatusRefresh},
+    check::{self, Outcome, Outcomes, RolloutRecord, RolloutSnapshot, Snapshot, StatusRefresh},
     clock::Clock,
     config::Config,
     event::{Event, EventType},
@@ -98,6 +98,7 @@ impl Reconciler {
             let event = Event::warning(EventReason::UnreadableStatus, message);
             return self.record(key, &entry, event);
         }
+        let template = entry.template;
         let frs = match &entry.valid {
             Ok(frs) => frs,
             Err(errors) => return self.reject(key, &entry, errors).await,
@@ -110,7 +111,16 @@ impl Reconciler {
         if is_check && !self.ensure_finalizer(key, &entry).await {
             return;
         }
-        self.check(key, &entry, frs, work).await;
+        if is_check {
+            self.keep_revision(key, &entry, frs).await;
+        }
+        let recorded = self.recorded_rollout(key, &entry);
+        let entry = self.rolled_out(key, &entry, &recorded).await;
+        let spec_revision = revision_name(&key.name, template);
+        if let Ok(frs) = &entry.valid {
+            self.check(key, &entry, frs, (&recorded, &spec_revision), work)
+                .await;
+        }
     }
 
     /// Adds the finalizer, unless it is there: without it the object could disappear before its local ReplicaSets are
@@ -151,6 +161,7 @@ impl Reconciler {
         key: &ObjectKey,
         entry: &Arc<Entry>,
         frs: &ValidFrs,
+        (recorded, spec_revision): (&RolloutRecord, &str),
         work: ReconcileWork,
     ) {
         let now = self.clock.now();
@@ -158,7 +169,6 @@ impl Reconciler {
         let (previous, members) = self.look(key, entry, grace_period, now);
         let settings = self.config.of_set(&frs.rescheduling);
         let revision = revision_name(&key.name, entry.template);
-        let recorded = self.recorded_rollout(key, entry);
         let snapshot = Snapshot {
             frs,
             desired: entry.desired,
@@ -166,7 +176,8 @@ impl Reconciler {
             rollout: entry.rollout.as_deref().map(|settings| RolloutSnapshot {
                 settings,
                 revision: &revision,
-                recorded: &recorded,
+                recorded,
+                spec_revision,
             }),
             previous: &previous,
             members: &members,
@@ -271,9 +282,8 @@ impl Reconciler {
     }
 
     /// What is lent to members, as far as the host has recorded it.
-    fn recorded_rollout(&self, key: &ObjectKey, entry: &Entry) -> State {
-        let recorded = (self.cache).of_object(key, entry, |cached| cached.recorded_rollout(entry));
-        recorded.unwrap_or_default()
+    fn recorded_rollout(&self, key: &ObjectKey, entry: &Entry) -> RolloutRecord {
+        (self.cache).of_object(key, entry, |cached| cached.recorded_rollout(entry))
     }
 
     /// Until when no replica that runs is removed, if that is after `now`.

@@ -41,7 +41,7 @@ pub use self::{
     action::{Action, Precondition, SetChange},
     outcome::{DesiredHashes, Outcome, Outcomes, with_outcomes},
     report::{InvalidFrs, StatusRefresh, reject},
-    snapshot::{Member, NamespaceState, Outage, RolloutSnapshot, Snapshot},
+    snapshot::{Member, NamespaceState, Outage, RolloutRecord, RolloutSnapshot, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
 pub(crate) use self::{

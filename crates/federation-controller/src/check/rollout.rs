@@ -1,8 +1,7 @@
 //! The rollout of a FederatedDeployment: what the members show, in the terms of `federated-rollout`, and what that decides.
 
 use federated_rollout::{
-    Account, Decision, Deployment, Member, MemberAccount, MemberState, Rollout, State, Strategy,
-    step,
+    Account, Decision, Deployment, Member, MemberAccount, MemberState, Rollout, Strategy, step,
 };
 use fedrs_api::revision_name;
 use jiff::Timestamp;
@@ -41,11 +40,12 @@ pub(super) fn decide(
         on_failure: settings.order.on_failure,
         members: &members,
     };
-    let decision = step(&input, rollout.recorded, now);
+    let recorded = &rollout.recorded.state;
+    let decision = step(&input, recorded, now);
     Some(if snapshot.frs.paused || writes == Writes::None {
         Decision {
-            account: Account::of(&input, rollout.recorded),
-            state: rollout.recorded.clone(),
+            account: Account::of(&input, recorded),
+            state: recorded.clone(),
             writes: Vec::new(),
             next: None,
             ..decision
@@ -140,7 +140,7 @@ impl MemberEvaluation<'_> {
 /// Whether a pod may have started within the speed's time. A Deployment starts the next pod when one becomes available, which is
 /// progress.
 fn started_lately(rollout: &RolloutSnapshot<'_>, now: Timestamp) -> bool {
-    let State { progressed, .. } = rollout.recorded;
+    let progressed = rollout.recorded.state.progressed;
     let speed = rollout.settings.order.speed;
     speed.is_some_and(|speed| progressed.is_none_or(|at| now < after(at, speed.min_delay)))
 }

@@ -39,8 +39,35 @@ pub struct RolloutSnapshot<'a> {
     pub settings: &'a RolloutSettings,
     /// The name of the revision that all members should have.
     pub revision: &'a str,
-    /// What is lent, as the host has it: the status of the last check may be ahead of it.
-    pub recorded: &'a State,
+    /// The name of the revision of the spec: another one if it has failed, and is undone.
+    pub spec_revision: &'a str,
+    /// What the host has recorded: the status of the last check may be ahead of it.
+    pub recorded: &'a RolloutRecord,
+}
+
+/// What of a rollout must be on the host before it is used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RolloutRecord {
+    /// The revision that all members had last.
+    pub current_revision: Option<String>,
+    /// The revision of the spec that has failed, and is undone.
+    pub failed_revision: Option<String>,
+    /// What is lent to members.
+    pub state: State,
+}
+
+impl RolloutRecord {
+    /// What `status` records.
+    pub(crate) fn of(status: &FederatedReplicaSetStatus) -> Self {
+        let Some(rollout) = status.rollout.as_deref() else {
+            return Self::default();
+        };
+        Self {
+            current_revision: status.current_revision.clone(),
+            failed_revision: rollout.failed_revision.clone(),
+            state: rollout.record.clone(),
+        }
+    }
 }
 
 impl Snapshot<'_> {

@@ -10,8 +10,7 @@ use std::{
 };
 
 use dashmap::DashMap;
-use federated_rollout::State;
-use fedrs_api::{FederatedReplicaSetStatus, ObjectKey};
+use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidTemplate};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use planted_bugs::{PlantedBug, is_planted};
 use reflector::ResourceVersion;
@@ -22,7 +21,12 @@ use super::{
     failed_attempts::FailedAttempts,
     interim::{self, is_interim},
 };
-use crate::{check::Action, executor::LateOutcome, finalizer, frs_store::Entry};
+use crate::{
+    check::{Action, RolloutRecord},
+    executor::LateOutcome,
+    finalizer,
+    frs_store::Entry,
+};
 
 /// What is kept of one object.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +50,10 @@ pub(super) struct Cached {
     written_at: Option<Instant>,
     /// The resourceVersion after our write of the finalizer.
     finalizer_version: Option<ResourceVersion>,
+    /// The revision that this process has kept on the host, with its change cause.
+    pub(super) kept_revision: Option<(String, Option<String>)>,
+    /// The template of a revision that was read from the host.
+    pub(super) read_template: Option<(String, Arc<ValidTemplate>)>,
     /// Attempts in a row to write the object that failed.
     pub(super) failed_attempts: Option<FailedAttempts>,
     /// Until when no member is asked again to release or delete the local ReplicaSet, because one has rejected it.
@@ -127,7 +135,7 @@ impl Cached {
     }
 
     /// What is lent to members, as the host has recorded it: by our last write, or by a later one of another leader.
-    pub(super) fn recorded_rollout(&self, entry: &Entry) -> Option<State> {
+    pub(super) fn recorded_rollout(&self, entry: &Entry) -> RolloutRecord {
         let seen = parse(entry.metadata.resource_version.as_deref());
         let is_behind = seen.is_older_than(parse(self.resource_version.as_deref()));
         let status = if is_behind {
@@ -135,12 +143,14 @@ impl Cached {
         } else {
             entry.status.as_ref()
         };
-        record_of(status?)
+        status
+            .map(|status| RolloutRecord::of(status))
+            .unwrap_or_default()
     }
 
     /// Whether `status` lends what the host has not recorded.
     pub(super) fn lacks_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
-        record_of(status) != self.recorded_rollout(entry)
+        RolloutRecord::of(status) != self.recorded_rollout(entry)
     }
 
     /// Whether `actions` create a local ReplicaSet that the published status does not know of, although it knows of others.
@@ -254,13 +264,6 @@ impl ReconcileCache {
     pub(super) fn forget(&self, key: &ObjectKey) {
         self.0.remove(key);
     }
-}
-
-fn record_of(status: &FederatedReplicaSetStatus) -> Option<State> {
-    status
-        .rollout
-        .as_ref()
-        .map(|rollout| rollout.record.clone())
 }
 
 /// What is used of the response to a write: all of it may be a hundred times as large in memory.

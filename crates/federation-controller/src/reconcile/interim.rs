@@ -9,6 +9,8 @@ use fedrs_api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use crate::check::RolloutRecord;
+
 /// The longest delay of an interim status, after so many that were `written` in a row (F22): the longer replicas take, the
 /// rarer are the writes about them.
 pub(super) fn max_delay(written: u32) -> Duration {
@@ -21,19 +23,8 @@ pub(super) fn is_interim(
     published: Option<&FederatedReplicaSetStatus>,
     status: &FederatedReplicaSetStatus,
 ) -> bool {
-    let rollout = |status: &FederatedReplicaSetStatus| {
-        let record = status
-            .rollout
-            .as_ref()
-            .map(|rollout| rollout.record.clone());
-        (
-            record,
-            status.current_revision.clone(),
-            status.update_revision.clone(),
-        )
-    };
     is_true(&status.conditions, ConditionType::Reconciling)
-        && published.map(rollout).unwrap_or_default() == rollout(status)
+        && published.map(RolloutRecord::of).unwrap_or_default() == RolloutRecord::of(status)
         && published.map(problems).unwrap_or_default() == problems(status)
         && published.map(internal_state).unwrap_or_default() == internal_state(status)
 }

@@ -65,13 +65,9 @@ pub(super) fn conditions(
         None => NewCondition::new(Type::Accepted, true, Reason::Valid, valid),
     };
     let rollout = RolloutReport::of(decision);
-    let failed = rollout.and_then(|rollout| {
-        let reason = rollout.reason();
-        let is_failed = reason == Reason::ProgressDeadlineExceeded;
-        is_failed.then(|| (reason, Some(rollout.message())))
-    });
+    let failed = rollout.and_then(|rollout| rollout.failure());
     let (stalled_as, stalled) = match failed {
-        Some(failed) if rejected.is_none() => failed,
+        Some((reason, message)) if rejected.is_none() => (reason, Some(message)),
         _ => (rejected_as, rejected),
     };
     let problems = [
@@ -168,7 +164,7 @@ fn ready(
     }
     match &placement.unplaced {
         Some((reason, why)) => ready(false, *reason, placement.with_unknown_names(why)),
-        None => match RolloutReport::of(decision).filter(|_| decision.is_rolling_out()) {
+        None => match RolloutReport::of(decision).filter(|rollout| !rollout.is_complete()) {
             Some(rollout) => ready(false, rollout.reason(), rollout.message()),
             None => ready(true, ConditionReason::AllReplicasAvailable, message),
         },
@@ -187,9 +183,7 @@ fn reconciling(
     let waits_for_template =
         template_rejected(decision).is_none() && decision.members().any(rejects);
     let is_settled = decision.is_settled(status) && !waits_for_template;
-    let rollout = RolloutReport::of(decision);
-    let has_failed = rollout
-        .is_some_and(|rollout| rollout.reason() == ConditionReason::ProgressDeadlineExceeded);
+    let has_failed = RolloutReport::of(decision).is_some_and(|rollout| rollout.failure().is_some());
     let is_stalled = has_failed || workload_rejected(decision).is_some();
     if decision.snapshot.frs.paused || is_settled || is_stalled {
         return None;

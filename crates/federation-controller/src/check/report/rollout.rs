@@ -46,12 +46,44 @@ impl<'a> RolloutReport<'a> {
         let (limits, in_use) = (self.decided.account.limits, self.decided.account.in_use);
         status.rollout = Some(Box::new(RolloutStatus {
             step: self.step_name(self.decided.step).map(str::to_owned),
+            failed_revision: self.failed_revision(status),
             max_unavailable: to_status(limits.unavailable),
             unavailable: to_status(in_use.unavailable),
             max_surge: to_status(limits.surge),
             surge: to_status(in_use.surge),
             record: self.decided.state.clone(),
         }));
+    }
+
+    /// The revision of the spec that is undone: there must be another one.
+    fn failed_revision(&self, status: &FederatedReplicaSetStatus) -> Option<String> {
+        let spec_revision = self.snapshot.spec_revision;
+        let before = self.snapshot.recorded.failed_revision.as_deref();
+        let is_undone = before == Some(spec_revision)
+            || self.decided.undo && status.current_revision.as_deref() != Some(spec_revision);
+        is_undone.then(|| spec_revision.to_owned())
+    }
+
+    /// Whether the revision of the spec has failed, and another one is rolled out in its place.
+    fn is_undone(&self) -> bool {
+        self.snapshot.revision != self.snapshot.spec_revision
+    }
+
+    /// Why the rollout does not reach the revision of the spec, if a person has to change something.
+    pub(super) fn failure(&self) -> Option<(ConditionReason, String)> {
+        let reason = self.reason();
+        let has_failed = [
+            ConditionReason::ProgressDeadlineExceeded,
+            ConditionReason::RolledBack,
+        ];
+        has_failed
+            .contains(&reason)
+            .then(|| (reason, self.message()))
+    }
+
+    /// Whether all members have the revision of the spec.
+    pub(super) fn is_complete(&self) -> bool {
+        self.reason() == ConditionReason::RolloutComplete
     }
 
     /// The conditions that a Deployment has as well.
@@ -77,7 +109,9 @@ impl<'a> RolloutReport<'a> {
     fn progressing(&self) -> FrsCondition {
         let reason = self.reason();
         let status = match reason {
-            ConditionReason::ProgressDeadlineExceeded => ConditionStatus::False,
+            ConditionReason::ProgressDeadlineExceeded | ConditionReason::RolledBack => {
+                ConditionStatus::False
+            }
             ConditionReason::RolloutPaused => ConditionStatus::Unknown,
             _ => ConditionStatus::True,
         };
@@ -89,7 +123,9 @@ impl<'a> RolloutReport<'a> {
         let waits = || self.decided.waits.iter().flatten();
         let is_soaking = |wait: &RolloutWait| matches!(wait, RolloutWait::Soak { .. });
         let needs_approval = |wait: &RolloutWait| matches!(wait, RolloutWait::Approval { .. });
-        if !self.decision.is_rolling_out() {
+        if self.is_undone() {
+            ConditionReason::RolledBack
+        } else if !self.decision.is_rolling_out() {
             ConditionReason::RolloutComplete
         } else if self.decided.state.failed {
             ConditionReason::ProgressDeadlineExceeded
@@ -120,6 +156,10 @@ impl<'a> RolloutReport<'a> {
                 let seconds = self.snapshot.settings.progress_deadline;
                 let seconds = seconds.map(|limit| limit.as_secs()).unwrap_or_default();
                 format!("no pod of revision {revision} became available for {seconds} s")
+            }
+            ConditionReason::RolledBack => {
+                let failed = self.snapshot.spec_revision;
+                format!("revision {failed} has failed, and is rolled back to {revision}")
             }
             ConditionReason::RolloutPaused => format!("paused: revision {revision}"),
             _ => format!("rolling out revision {revision}"),

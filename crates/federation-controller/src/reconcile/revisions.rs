@@ -1,0 +1,115 @@
+//! The revisions of a FederatedDeployment: each template is kept on the host (L2), and one that failed may be rolled back.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use fedrs_api::{
+    EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, ValidFrs, ValidTemplate,
+    annotations, revision_name,
+};
+
+use super::Reconciler;
+use crate::{
+    check::RolloutRecord,
+    event::Event,
+    frs_store::Entry,
+    history::{History, Wanted},
+};
+
+impl Reconciler {
+    /// Keeps the template of `entry` as a revision, unless this process has. A rollout does not wait for that: what fails is tried
+    /// again with the next check.
+    pub(super) async fn keep_revision(&self, key: &ObjectKey, entry: &Entry, frs: &ValidFrs) {
+        let Some(rollout) = entry.rollout.as_deref() else {
+            return;
+        };
+        let name = revision_name(&key.name, entry.template);
+        let change_cause = entry.annotation(annotations::CHANGE_CAUSE);
+        let kept = (name.clone(), change_cause.map(str::to_owned));
+        let (is_kept, status) = (self.cache).of_object(key, entry, |cached| {
+            let is_kept = cached.kept_revision.as_ref() == Some(&kept);
+            (is_kept, Arc::clone(&cached.status))
+        });
+        if is_kept || !self.may_write_host(key) {
+            return;
+        }
+        let wanted = Wanted {
+            set: frs,
+            name: &name,
+            change_cause,
+            in_use: &in_use(&status),
+            limit: rollout.revision_history_limit,
+        };
+        match self.history().ensure(&wanted).await {
+            Ok(()) => self
+                .cache
+                .of_key(key, |cached| cached.kept_revision = Some(kept)),
+            Err(error) => self.retry_host_write(key, entry, &error, "failed to keep the revision"),
+        }
+    }
+
+    /// The set as it is rolled out: with the template of the current revision if that of the spec has failed, and is undone.
+    pub(super) async fn rolled_out(
+        &self,
+        key: &ObjectKey,
+        entry: &Arc<Entry>,
+        recorded: &RolloutRecord,
+    ) -> Arc<Entry> {
+        let failed = recorded.failed_revision.as_deref();
+        let is_undone = failed == Some(&*revision_name(&key.name, entry.template));
+        let (Ok(frs), Some(current)) = (&entry.valid, &recorded.current_revision) else {
+            return Arc::clone(entry);
+        };
+        if key.kind != SetKind::FederatedDeployment || !is_undone {
+            return Arc::clone(entry);
+        }
+        match self.template(key, entry, frs, current).await {
+            Some(template) => Arc::new(entry.with_template(&template)),
+            None => Arc::clone(entry),
+        }
+    }
+
+    /// The template of the revision `name`; without it the rollout stays as it is.
+    async fn template(
+        &self,
+        key: &ObjectKey,
+        entry: &Entry,
+        frs: &ValidFrs,
+        name: &str,
+    ) -> Option<Arc<ValidTemplate>> {
+        let read = self
+            .cache
+            .of_key(key, |cached| cached.read_template.clone());
+        if let Some((_, template)) = read.filter(|(read, _)| read == name) {
+            return Some(template);
+        }
+        match self.history().template(frs, name).await {
+            Ok(template) => {
+                let template = Arc::new(template);
+                let read = (name.to_owned(), Arc::clone(&template));
+                self.cache
+                    .of_key(key, |cached| cached.read_template = Some(read));
+                Some(template)
+            }
+            Err(error) => {
+                let message = format!("can't roll back to {name}: {error}");
+                let event = Event::warning(EventReason::RolloutFailed, message);
+                self.record(key, entry, event);
+                None
+            }
+        }
+    }
+
+    fn history(&self) -> History<'_> {
+        History {
+            host: &self.host,
+            call_timeout: self.config.call_timeout,
+        }
+    }
+}
+
+/// The revisions that are or may be in members.
+fn in_use(status: &FederatedReplicaSetStatus) -> BTreeSet<String> {
+    let of_members = status.clusters.iter().map(|cluster| &cluster.revision);
+    let of_set = [&status.current_revision, &status.update_revision];
+    of_members.chain(of_set).flatten().cloned().collect()
+}
