@@ -1,4 +1,5 @@
-//! Nodes without kubelets: kwok renews their leases and reports the pods bound to them as running.
+//! Nodes without kubelets: kwok renews their leases and reports the pods bound to them as running, but for those with a readiness
+//! gate, which nothing opens.
 
 use std::slice;
 
@@ -91,6 +92,7 @@ containerStatuses:
         |operator: &str| json!({ "key": ".metadata.deletionTimestamp", "operator": operator });
     let phase =
         |phase: &str| json!({ "key": ".status.phase", "operator": "In", "values": [phase] });
+    let without_gates = json!({ "key": ".spec.readinessGates", "operator": "DoesNotExist" });
     let stages = [
         stage(
             "node-ready",
@@ -101,14 +103,23 @@ containerStatuses:
         stage(
             "pod-running",
             "Pod",
-            &[deleted("DoesNotExist"), phase("Pending")],
+            &[
+                deleted("DoesNotExist"),
+                phase("Pending"),
+                without_gates.clone(),
+            ],
             &json!({ "statusTemplate": running_pod }),
         ),
         // The node controller says of the pods of a lost node that they are not ready; the kubelet says that they are.
         stage(
             "pod-ready-again",
             "Pod",
-            &[deleted("DoesNotExist"), phase("Running"), not_ready],
+            &[
+                deleted("DoesNotExist"),
+                phase("Running"),
+                not_ready,
+                without_gates,
+            ],
             &json!({ "statusTemplate": running_pod }),
         ),
         stage(

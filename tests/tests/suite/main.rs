@@ -12,9 +12,11 @@ mod kubectl;
 mod leader;
 mod members;
 mod placement;
+mod rollouts;
 
 use std::process::ExitCode;
 
+use fedrs_api::SetKind;
 use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironmentSpec};
 
 fn main() -> ExitCode {
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         .map(|scenario| scenario.clone().with_deployments())
         .collect();
     scenarios.extend(with_deployments);
+    scenarios.extend(rollouts());
     fedrs_tests::scenario::main(scenarios, true)
 }
 
@@ -108,6 +111,32 @@ fn others() -> Vec<Scenario> {
         scenario!(placement::f20_a_repaired_name_moves_replicas_without_a_dip),
         scenario!(placement::f3_an_explicit_maximum_removes_replicas_there_alone),
     ]
+}
+
+/// Scenarios of FederatedDeployments.
+fn rollouts() -> Vec<Scenario> {
+    let scenarios = vec![
+        scenario!(rollouts::l6_l14_a_template_is_rolled_out_within_one_budget),
+        scenario!(rollouts::l10_an_edit_and_an_undo_in_the_middle_replace_what_is_rolled_out),
+        scenario!(rollouts::l6_a_set_is_scaled_during_a_rollout),
+        scenario!(rollouts::l8_a_paused_rollout_scales_and_goes_on_later),
+        scenario!(rollouts::l10_a_bad_version_stops_by_itself_and_never_locks),
+        scenario!(rollouts::l10_a_bad_version_is_undone_if_asked_for),
+        scenario!(rollouts::l14_steps_have_an_order_and_wait_for_approval),
+        scenario!(rollouts::l14_a_controller_killed_during_a_rollout_continues),
+        scenario!(
+            rollouts::l14_a_member_lost_during_a_rollout_is_updated_when_it_returns,
+            NetworkFaults
+        ),
+        scenario!(rollouts::f29_f30_existing_deployments_are_taken_over_without_a_restart),
+        scenario!(rollouts::f29_what_others_do_to_a_deployment_is_undone),
+        scenario!(rollouts::l15_the_speed_limits_how_many_pods_start_in_a_time),
+    ];
+    let with_kind = scenarios.into_iter().map(|mut scenario| {
+        scenario.spec.kind = SetKind::FederatedDeployment;
+        scenario
+    });
+    with_kind.collect()
 }
 
 fn members() -> Vec<Scenario> {

@@ -9,6 +9,7 @@ use fedrs_api::{
 use super::{
     cluster_message::{being_deleted, not_eligible},
     placement::PlacementReport,
+    rollout::RolloutReport,
 };
 use crate::{
     check::{
@@ -57,6 +58,12 @@ pub(super) fn events(
             events.push(Event::warning(type_, &condition.message));
         }
     }
+    let rollout = RolloutReport::of(decision);
+    events.extend(
+        rollout
+            .into_iter()
+            .flat_map(|rollout| rollout.events(status)),
+    );
     events
 }
 

@@ -2,8 +2,9 @@
 
 use federated_rollout::{Decision as RolloutDecision, WaitReason as RolloutWait};
 use fedrs_api::{
-    ClusterWait, ConditionReason, ConditionStatus, ConditionType, FederatedReplicaSetStatus,
-    NewCondition, RolloutStatus, WaitReason, pluralize,
+    ClusterWait, ConditionReason, ConditionStatus, ConditionType, EventReason,
+    FederatedReplicaSetStatus, NewCondition, RolloutStatus, WaitReason, conditions::find,
+    pluralize,
 };
 use jiff::Timestamp;
 
@@ -14,6 +15,7 @@ use crate::{
         decision::{Decision, MemberDecision},
         snapshot::RolloutSnapshot,
     },
+    event::Event,
     short_list::short_list,
 };
 
@@ -165,6 +167,38 @@ impl<'a> RolloutReport<'a> {
             _ => format!("rolling out revision {revision}"),
         };
         waiting.map_or(what.clone(), |waiting| format!("{what}; {waiting}"))
+    }
+
+    /// What changed of the rollout since the status before.
+    pub(super) fn events(&self, status: &FederatedReplicaSetStatus) -> Vec<Event> {
+        let previous = self.decision.snapshot.previous;
+        let condition = |status: &FederatedReplicaSetStatus| {
+            let progressing = find(&status.conditions, ConditionType::Progressing);
+            progressing.map(|condition| condition.reason.clone())
+        };
+        let reason = self.reason();
+        let is_new = condition(previous).is_some_and(|before| before != reason.as_str());
+        let revision = self.snapshot.revision;
+        let begins = previous.update_revision != status.update_revision;
+        let ends = previous.current_revision != status.current_revision;
+        let news = match reason {
+            _ if previous.update_revision.is_none() => None,
+            ConditionReason::RolledBack | ConditionReason::ProgressDeadlineExceeded => {
+                is_new.then(|| Event::warning(EventReason::RolloutFailed, self.message()))
+            }
+            ConditionReason::WaitingForApproval | ConditionReason::RolloutPaused => {
+                is_new.then(|| Event::normal(EventReason::Rollout, self.message()))
+            }
+            ConditionReason::RolloutComplete => {
+                ends.then(|| Event::normal(EventReason::Rollout, self.message()))
+            }
+            _ => begins.then(|| {
+                let from = previous.update_revision.as_deref().unwrap_or_default();
+                let text = format!("rolling out revision {revision} after {from}");
+                Event::normal(EventReason::Rollout, text)
+            }),
+        };
+        news.into_iter().collect()
     }
 
     /// What `member` waits for before it has the current revision.
