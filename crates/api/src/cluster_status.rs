@@ -202,6 +202,10 @@ pub struct ClusterInternalState {
     /// count replicas that a cluster reports beyond them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_replicas: Option<i32>,
+    /// Replicas beyond those that a write requested which no status shows, perhaps one of an earlier leader. They use the surge
+    /// until they are removed, but nothing is removed elsewhere because of them.
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
+    pub unpublished_replicas: i32,
     /// Capacity probes: replicas left pending on top of the layout, to detect capacity (F34).
     #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub capacity_probes: i32,

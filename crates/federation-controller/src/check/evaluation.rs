@@ -253,33 +253,38 @@ impl<'a> MemberEvaluation<'a> {
         labeled.map(WorkloadState::spec_version)
     }
 
-    /// Replicas beyond those believed while the member should have `target`, which an earlier leader may have requested shortly
-    /// before it ended, and which the last status does not show. Not if it happens repeatedly: the member may not tell the truth.
-    pub(super) fn unpublished(&self, target: Target, now: Timestamp) -> u64 {
-        if !self.has_unknown_writer(target) && !self.writes.restores_first_change(now) {
-            return 0;
-        }
-        let reported = self.requested().max(self.possibly_ready());
-        reported.saturating_sub(self.limit(target))
+    /// Of the requested replicas beyond `believed`, those that an earlier leader may have requested although no status shows it:
+    /// all of a first external change, and then those that the writes since have left. The member may not tell the truth: nothing
+    /// is added by further changes, nor while it carries out no writes.
+    pub(super) fn unpublished(&self, believed: u64) -> u64 {
+        let most = if self.writes.conflicts_for_long() {
+            0
+        } else if self.writes.has_unknown_writer(self.generation()) {
+            u64::MAX
+        } else {
+            self.previously_unpublished()
+        };
+        self.requested().saturating_sub(believed).min(most)
     }
 
-    /// Whether the local ReplicaSet requests more than the member is believed to have while it should have `target`, by a write
-    /// that the last status does not know of, and this is new.
-    pub(super) fn has_unknown_writer(&self, target: Target) -> bool {
-        let is_unrecorded = self.previously_requested.is_none() && self.writes.is_new();
-        let is_unknown = is_unrecorded || self.writes.is_first_change(self.generation());
-        is_unknown && self.requested() > self.limit(target)
+    pub(super) fn previously_unpublished(&self) -> u64 {
+        self.previous.map_or(0, |previous| {
+            count::from_status(previous.internal.unpublished_replicas)
+        })
     }
 
     /// Replicas that the member may have: a pending write may or may not have been carried out, and one that shows nothing may
     /// have what was last requested of it, for example while it is drained.
     pub(super) fn possibly_requested(&self) -> u64 {
         let reported = self.requested().max(self.possibly_ready());
-        let shows_nothing = self.live_set().is_none() && !self.eligibility.is_eligible();
-        let unseen = self.previously_requested.filter(|_| shows_nothing);
         let reported = reported.max(self.open_scale_up());
-        let known = self.believed_of(reported).max(self.previously_desired());
-        known.max(unseen.unwrap_or(0))
+        let believed = self.believed_of(reported).max(self.previously_desired());
+        if self.eligibility.is_eligible() {
+            return believed + self.unpublished(self.most_believed());
+        }
+        let shows_nothing = self.live_set().is_none();
+        let unseen = self.previously_requested.filter(|_| shows_nothing);
+        believed.max(unseen.unwrap_or(0))
     }
 
     /// The most replicas that a request sets which may still be carried out, although its response was lost.

@@ -41,6 +41,8 @@ pub(super) struct MemberStep {
     pub(super) next: u64,
     /// The most replicas that the writes so far may have requested, with the one of this step; none without a local ReplicaSet.
     pub(super) requested: Option<u64>,
+    /// The replicas beyond those that no status shows; fewer once a write has removed some.
+    pub(super) unpublished: u64,
     /// The end of the backoff, if the local ReplicaSet needs a write that waits for it.
     pub(super) held_until: Option<Timestamp>,
     /// The history of the writes, with the one of this step.
@@ -67,6 +69,7 @@ impl Step {
             let mut step = MemberStep {
                 next,
                 requested: member.previously_requested,
+                unpublished: member.previously_unpublished(),
                 held_until: None,
                 writes: member.writes.clone(),
             };
@@ -75,15 +78,14 @@ impl Step {
             {
                 let change =
                     rolled(member, rollout, now).or_else(|| change(snapshot, member, next, now));
-                let believed = next.min(member.limit(plan.members[index].target));
+                let limit = member.limit(plan.members[index].target);
+                let believed = next.min(limit);
+                step.unpublished = member.unpublished(limit);
                 if change.is_none() && member.deletion().is_none() {
                     let open = member.open_scale_up();
                     step.requested = member.set().map(|_| believed.max(open));
                 }
                 step.observe(snapshot, member, change.is_some(), now);
-                if member.has_unknown_writer(plan.members[index].target) {
-                    step.writes = step.writes.with_unknown_writer(now);
-                }
                 if let Some(since) = member.writes.rejected_since()
                     && plan.members[index].target.total() > member.requested()
                 {
@@ -171,7 +173,7 @@ fn next_replicas(
             } else {
                 member.limit(planned.target)
             },
-            unpublished: member.unpublished(planned.target, now),
+            unpublished: member.unpublished(member.limit(planned.target)),
             target: planned.goal(),
             pending: planned.target.pending,
         })

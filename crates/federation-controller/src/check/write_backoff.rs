@@ -26,8 +26,6 @@ const FREE_RESTORATIONS: i32 = 1;
 const FREE_FAILURES: i32 = 2;
 /// With so many conflicts in a row, for some minutes, the member counts as rejecting the writes.
 const LASTING_CONFLICTS: i32 = 8;
-/// How long replicas of an external change may take to end once it is restored.
-const REMOVAL: Duration = Duration::from_secs(60);
 /// A set counts as contended after so many external changes in a row.
 const CONTENDED: i32 = 5;
 
@@ -114,29 +112,12 @@ impl WriteBackoff {
         self
     }
 
-    /// Whether nothing is known of earlier writes.
-    pub(super) fn is_new(&self) -> bool {
-        self.0.drift_count == 0 && self.0.written_generation.is_none()
-    }
-
-    /// The history of a set that was written by somebody whose writes are not known: as after an external change that was
-    /// restored at `now`, although nothing may have to be written.
-    pub(super) fn with_unknown_writer(mut self, now: Timestamp) -> Self {
-        self.0.drift_count = 1;
-        self.0.repaired_time = Some(Time(now));
-        self
-    }
-
-    /// Whether the set, now at `generation`, was changed externally, and was not before.
-    pub(super) fn is_first_change(&self, generation: Option<i64>) -> bool {
-        let written = self.0.written_generation;
-        self.0.drift_count == 0 && written.is_some() && written != generation
-    }
-
-    /// Whether the first external change is yet to be restored, or was a short time ago, so that its replicas may not have ended.
-    pub(super) fn restores_first_change(&self, now: Timestamp) -> bool {
-        let repaired = self.0.repaired_time.as_ref();
-        self.0.drift_count == 1 && repaired.is_none_or(|time| now < after(time.0, REMOVAL))
+    /// Whether it is not known who wrote the set, now at `generation`, and it was not changed externally several times in a row.
+    pub(super) fn has_unknown_writer(&self, generation: Option<i64>) -> bool {
+        match self.0.written_generation {
+            Some(written) => self.0.drift_count == 0 && Some(written) != generation,
+            None => self.0.drift_count <= 1,
+        }
     }
 
     /// Whether the next write restores the set after an external change.

@@ -1,12 +1,12 @@
 //! Local ReplicaSets that another writer changes as well: restored, but never in a loop (F29, F31).
 
 use cluster_informer::WorkloadView;
-use federation_controller::check::{Outcome, Outcomes, with_outcomes};
-use fedrs_api::ClusterInternalState;
+use federation_controller::check::{Action, Outcome, Outcomes, with_outcomes};
+use fedrs_api::{ClusterInternalState, ClusterStatus};
 
 use serde_json::json;
 
-use crate::world::{DESIRED, World, at, condition, condition_message, frs, hold};
+use crate::world::{DESIRED, World, at, condition, condition_message, frs, hold, running};
 
 /// Another writer scales the set in a to 7.
 fn scale_externally(world: &mut World) {
@@ -91,6 +91,84 @@ fn f20_replicas_that_a_restored_status_does_not_know_use_the_surge_while_they_st
     }
     settles_within_surge(&mut world);
     assert_eq!(world.placed(), [10, 10, 10]);
+}
+
+#[test]
+fn f20_replicas_that_a_restored_status_does_not_know_use_the_surge_however_slow_their_replacements_start()
+ {
+    let mut world = World::settled(30);
+    // The status is of before all replicas went to a, by one write or by several.
+    for (member, replicas) in world.members.iter_mut().zip([30, 0, 0]) {
+        let generation = member.view.workload.as_ref().unwrap().generation;
+        hold(member, replicas, replicas);
+        let set = member.view.workload.as_mut().unwrap();
+        set.generation = generation + 1;
+        set.observed_generation = set.generation;
+    }
+    // A pod takes 20 minutes to start.
+    let mut started = [30, 0, 0];
+    for minute in 1..400 {
+        world.step();
+        let placed = world.placed();
+        let requested: u32 = placed.iter().sum();
+        assert!(requested <= 37, "30 and a surge of 25 %: {placed:?}");
+        for ((member, replicas), started) in world.members.iter_mut().zip(&placed).zip(&mut started)
+        {
+            *started = if minute % 20 == 0 {
+                *replicas
+            } else {
+                *replicas.min(started)
+            };
+            let generation = member.view.workload.as_ref().unwrap().generation;
+            hold(member, *replicas, *started);
+            let set = member.view.workload.as_mut().unwrap();
+            set.generation = generation;
+            set.observed_generation = generation;
+        }
+        assert!(world.ready() >= 30, "{started:?} of {placed:?}");
+        world.now += 60;
+    }
+    assert_eq!(world.placed(), [10, 10, 10]);
+    let unpublished = |cluster: &ClusterStatus| cluster.internal.unpublished_replicas;
+    assert!(
+        world
+            .previous
+            .clusters
+            .iter()
+            .all(|cluster| unpublished(cluster) == 0)
+    );
+}
+
+#[test]
+fn f20_a_member_that_carries_out_no_writes_does_not_use_the_surge_for_ever() {
+    // It shows more replicas by an external change, and from then on the same: it rejects what would remove them, or answers
+    // that it does so, and its next event shows them again.
+    let rejects: fn(u32) -> Outcome = |_| Outcome::Conflict("changed meanwhile".into());
+    let answers: fn(u32) -> Outcome = |claimed| {
+        let mut member = running("a", claimed);
+        let mut set = member.view.workload.take().unwrap();
+        set.generation = 4;
+        Outcome::Scaled { set, by: None }
+    };
+    for (answer, claimed_in_answer) in [(rejects, 0), (answers, 10), (answers, 40)] {
+        let mut world = World::settled(30);
+        let claim = |world: &mut World| {
+            hold(&mut world.members[0], 40, 40);
+            let set = world.members[0].view.workload.as_mut().unwrap();
+            set.generation = 4;
+            set.observed_generation = 4;
+        };
+        hold(&mut world.members[1], 0, 0);
+        world.set_capacity("b", 0);
+        for _ in 0..60 {
+            claim(&mut world);
+            let answer =
+                |action: &Action| (action.member == "a").then(|| answer(claimed_in_answer));
+            world.step_unless(answer);
+            world.now += 10;
+        }
+        assert_eq!(world.placed()[2], 15, "replaces what b has lost");
+    }
 }
 
 #[test]

@@ -169,5 +169,6 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
     }
     internal.template_rejection = member.template_rejection().cloned().map(Box::new);
     internal.requested_replicas = member.step.requested.map(to_status);
+    internal.unpublished_replicas = to_status(member.step.unpublished);
     internal.writes = member.step.writes.0.clone();
 }
