@@ -60,6 +60,19 @@ pub struct Returned {
 }
 
 impl State {
+    /// Whether both lend the same, in the same step. They may differ in how much progress was seen, which only the deadline needs:
+    /// that need not be recorded at once.
+    #[must_use]
+    pub fn lends_like(&self, other: &Self) -> bool {
+        let bare = |state: &Self| {
+            let mut bare = state.clone();
+            bare.progressed = None;
+            bare.loans.values_mut().for_each(|loan| loan.available = 0);
+            bare
+        };
+        bare(self) == bare(other)
+    }
+
     /// The state at the start of a rollout of `target`: if that is another revision, only what was lent stays.
     pub(crate) fn for_revision(&self, target: &str) -> Self {
         if self.revision == target {

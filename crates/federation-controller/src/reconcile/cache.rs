@@ -134,8 +134,24 @@ impl Cached {
         false
     }
 
-    /// What is lent to members, as the host has recorded it: by our last write, or by a later one of another leader.
+    /// What is lent to members, as the host has recorded it: by our last write, or by a later one of another leader. With the
+    /// progress that was seen since.
     pub(super) fn recorded_rollout(&self, entry: &Entry) -> RolloutRecord {
+        let recorded = self.host_record(entry);
+        let decided = RolloutRecord::of(&self.status);
+        if decided.lends_like(&recorded) {
+            decided
+        } else {
+            recorded
+        }
+    }
+
+    /// Whether `status` lends what the host has not recorded.
+    pub(super) fn lacks_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
+        !RolloutRecord::of(status).lends_like(&self.host_record(entry))
+    }
+
+    fn host_record(&self, entry: &Entry) -> RolloutRecord {
         let seen = parse(entry.metadata.resource_version.as_deref());
         let is_behind = seen.is_older_than(parse(self.resource_version.as_deref()));
         let status = if is_behind {
@@ -143,14 +159,8 @@ impl Cached {
         } else {
             entry.status.as_ref()
         };
-        status
-            .map(|status| RolloutRecord::of(status))
-            .unwrap_or_default()
-    }
-
-    /// Whether `status` lends what the host has not recorded.
-    pub(super) fn lacks_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
-        RolloutRecord::of(status) != self.recorded_rollout(entry)
+        let record = status.map(|status| RolloutRecord::of(status));
+        record.unwrap_or_default()
     }
 
     /// Whether `actions` create a local ReplicaSet that the published status does not know of, although it knows of others.

@@ -23,6 +23,7 @@ mod moves;
 mod namespaces;
 mod not_acting;
 mod rejections;
+mod rollouts;
 mod selection;
 mod sets;
 mod settings;

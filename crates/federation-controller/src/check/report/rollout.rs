@@ -151,9 +151,7 @@ impl<'a> RolloutReport<'a> {
         });
         let waiting = short_list(waiting, "; ");
         let what = match self.reason() {
-            ConditionReason::RolloutComplete => {
-                return format!("all clusters have revision {revision}");
-            }
+            ConditionReason::RolloutComplete => format!("all clusters have revision {revision}"),
             ConditionReason::ProgressDeadlineExceeded => {
                 let seconds = self.snapshot.settings.progress_deadline;
                 let seconds = seconds.map(|limit| limit.as_secs()).unwrap_or_default();
@@ -166,7 +164,22 @@ impl<'a> RolloutReport<'a> {
             ConditionReason::RolloutPaused => format!("paused: revision {revision}"),
             _ => format!("rolling out revision {revision}"),
         };
-        waiting.map_or(what.clone(), |waiting| format!("{what}; {waiting}"))
+        let parts = [Some(what), waiting, self.unknown_clusters()];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        parts.join("; ")
+    }
+
+    /// Clusters of steps that are no members, or not yet: each may be a typing error.
+    fn unknown_clusters(&self) -> Option<String> {
+        let members = self.decision.members().map(|member| member.name());
+        let members: Vec<_> = members.collect();
+        let steps = self.snapshot.settings.order.step_members(&members);
+        let named = steps.into_iter().flatten();
+        let unknown = named
+            .filter(|name| !members.contains(name))
+            .map(str::to_owned);
+        short_list(unknown, ", ")
+            .map(|names| format!("steps name clusters that are no members: {names}"))
     }
 
     /// What changed of the rollout since the status before.

@@ -1,0 +1,305 @@
+//! Rollouts of FederatedDeployments: what a check lends, writes and relies on (L6, L8, L14).
+
+use cluster_informer::{DeploymentState, RolloutStrategy};
+use federated_rollout::{Action as RolloutAction, Loan, Strategy};
+use federation_controller::{
+    check::{
+        Check, DesiredHashes, Member, RolloutRecord, RolloutSnapshot, SetChange, Snapshot, check,
+        refresh_status,
+    },
+    config::Config,
+};
+use fedrs_api::{
+    ClusterStatus, FederatedReplicaSetStatus, SettingsHash, TemplateRecord,
+    ValidFederatedDeployment,
+};
+use serde_json::{Value, json};
+
+use crate::world::{LIVE, at, condition_reason, running};
+
+const OLD: u32 = 0x01d;
+const NEW: u32 = 0x2e3;
+const SETTINGS: SettingsHash = SettingsHash(7);
+
+/// A FederatedDeployment of 9 replicas, which runs in three members with the old template. The new one is to be rolled out.
+#[derive(Clone)]
+struct World {
+    deployment: ValidFederatedDeployment,
+    members: Vec<Member>,
+    previous: FederatedReplicaSetStatus,
+    recorded: RolloutRecord,
+    settings: Config,
+}
+
+fn deployment(extra: Value) -> ValidFederatedDeployment {
+    let mut object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "FederatedDeployment",
+        "metadata": { "name": "web", "namespace": "default", "uid": "u-1", "generation": 2 },
+        "spec": {
+            "replicas": 9,
+            "strategy": { "rollingUpdate": { "maxUnavailable": 2, "maxSurge": 0 } },
+            "selector": { "matchLabels": { "app": "web" } },
+            "placement": { "rebalance": true, "clusters": { "*": { "weight": 1 } } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "web", "image": "web:2" }] },
+            },
+        },
+    });
+    for (field, value) in extra.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    ValidFederatedDeployment::check(&serde_json::from_value(object).unwrap()).unwrap()
+}
+
+/// A member whose Deployment runs 3 pods of the old template.
+fn member(name: &str) -> Member {
+    let mut member = running(name, 3);
+    let set = member.view.workload.as_mut().unwrap();
+    set.deployment = Some(Box::new(DeploymentState {
+        strategy: RolloutStrategy::default(),
+        updated_replicas: 3,
+        written_template: OLD,
+        ..DeploymentState::default()
+    }));
+    member.view.pods.by_template = vec![(OLD, 3)];
+    member
+}
+
+impl World {
+    fn new(extra: Value) -> Self {
+        let names = ["a", "b", "c"];
+        let cluster = |name: &str| {
+            let mut cluster = ClusterStatus {
+                name: name.to_owned(),
+                desired_replicas: 3,
+                ..ClusterStatus::default()
+            };
+            cluster.internal.requested_replicas = Some(3);
+            cluster.internal.template = Some(TemplateRecord::new(OLD.into(), LIVE));
+            cluster.internal.settings = Some(SETTINGS);
+            cluster
+        };
+        Self {
+            deployment: deployment(extra),
+            members: names.map(member).into(),
+            previous: FederatedReplicaSetStatus {
+                observed_generation: Some(2),
+                current_revision: Some(revision(OLD)),
+                update_revision: Some(revision(OLD)),
+                clusters: names.map(cluster).into(),
+                ..FederatedReplicaSetStatus::default()
+            },
+            recorded: RolloutRecord {
+                current_revision: Some(revision(OLD)),
+                ..RolloutRecord::default()
+            },
+            settings: Config::default(),
+        }
+    }
+
+    fn on_snapshot<T>(&self, of: impl FnOnce(&Snapshot<'_>) -> T) -> T {
+        let revision = revision(NEW);
+        of(&Snapshot {
+            frs: &self.deployment.set,
+            desired: DesiredHashes {
+                spec: NEW.into(),
+                settings: Some(SETTINGS),
+            },
+            template_hash: NEW,
+            rollout: Some(RolloutSnapshot {
+                settings: &self.deployment.rollout,
+                revision: &revision,
+                spec_revision: &revision,
+                recorded: &self.recorded,
+            }),
+            previous: &self.previous,
+            members: &self.members,
+            overlapping: &[],
+            keeps_running_until: None,
+            settings: &self.settings,
+        })
+    }
+
+    fn check(&self) -> Check {
+        self.on_snapshot(|snapshot| check(snapshot, at(0)))
+    }
+
+    /// The world in which the host has stored what the check lends.
+    fn recording(mut self, decided: &Check) -> Self {
+        self.recorded = RolloutRecord::of(&decided.status);
+        self
+    }
+
+    fn set(&mut self, member: usize) -> &mut cluster_informer::WorkloadState {
+        self.members[member].view.workload.as_mut().unwrap()
+    }
+
+    fn deployment(&mut self, member: usize) -> &mut DeploymentState {
+        self.set(member).deployment.as_mut().unwrap()
+    }
+}
+
+fn revision(template: u32) -> String {
+    fedrs_api::revision_name("web", template)
+}
+
+/// What is lent: `a: 1 unavailable, 0 surge`.
+fn lent(decided: &Check) -> Vec<(String, u64, u64)> {
+    let record = &decided.status.rollout.as_ref().unwrap().record;
+    let loans = record.loans.iter();
+    let loans =
+        loans.map(|(name, loan)| (name.clone(), loan.strategy.unavailable, loan.strategy.surge));
+    loans.collect()
+}
+
+/// The members that get the template.
+fn rolled(decided: &Check) -> Vec<&str> {
+    let actions = decided.actions.iter();
+    let rolls = actions.filter(|action| {
+        let action = &action.change;
+        matches!(
+            action,
+            SetChange::Rollout {
+                action: RolloutAction::Roll(_),
+                ..
+            }
+        )
+    });
+    rolls.map(|action| &*action.member).collect()
+}
+
+#[test]
+fn l14_a_template_is_written_once_what_is_lent_for_it_is_recorded() {
+    let world = World::new(json!({}));
+    let decided = world.check();
+    assert_eq!(
+        lent(&decided),
+        [("a".to_owned(), 1, 0), ("b".to_owned(), 1, 0)]
+    );
+    assert!(decided.actions.is_empty(), "{:?}", decided.actions);
+    let world = world.recording(&decided);
+    let decided = world.check();
+    assert_eq!(rolled(&decided), ["a", "b"]);
+    // The record stays as it is: no other part is free.
+    assert_eq!(RolloutRecord::of(&decided.status), world.recorded);
+    assert_eq!(condition_reason(&decided, "Progressing"), "RollingOut");
+    assert_eq!(condition_reason(&decided, "Ready"), "RollingOut");
+}
+
+#[test]
+fn l14_a_status_refresh_lends_nothing() {
+    let world = World::new(json!({}));
+    let refreshed = world.on_snapshot(|snapshot| refresh_status(snapshot, at(0)));
+    assert!(refreshed.status.rollout.unwrap().record.loans.is_empty());
+}
+
+#[test]
+fn l8_paused_stops_rollouts_and_stopped_stops_every_change() {
+    for (field, replicas, changes) in [("paused", 12, 3), ("stopped", 12, 0)] {
+        let world = World::new(json!({ field: true, "replicas": replicas }));
+        let decided = world.check();
+        assert_eq!(lent(&decided), [], "{field}");
+        assert_eq!(
+            decided.actions.len(),
+            changes,
+            "{field}: {:?}",
+            decided.actions
+        );
+    }
+}
+
+/// Of 9 replicas 8 are wanted. A member with a loan guarantees one replica less: nothing is removed before its rollout has ended.
+#[test]
+fn l14_no_replica_is_removed_on_which_a_loan_relies() {
+    let mut world = World::new(json!({ "replicas": 8 }));
+    world.deployment.rollout.paused = true;
+    assert_eq!(world.check().actions.len(), 1);
+    let loan = Loan {
+        strategy: Strategy::new(1, 0),
+        revision: revision(NEW),
+        generation: 2,
+        ..Loan::default()
+    };
+    world.recorded.state.loans.insert("a".to_owned(), loan);
+    // It rolls: two pods of the old template are left.
+    *world.deployment(0) = DeploymentState {
+        strategy: RolloutStrategy {
+            max_unavailable: 1,
+            max_surge: 0,
+            is_fixed: true,
+        },
+        updated_replicas: 1,
+        written_template: NEW,
+        ..DeploymentState::default()
+    };
+    world.previous.clusters[0].internal.template = Some(TemplateRecord::new(NEW.into(), LIVE));
+    let scaled = |world: &World| {
+        let actions = world.check().actions;
+        let scaled = actions
+            .iter()
+            .filter(|action| matches!(action.change, SetChange::Scale { .. }));
+        scaled.count()
+    };
+    assert_eq!(scaled(&world), 0);
+    world.deployment(0).updated_replicas = 3;
+    world.recorded.state.loans.clear();
+    assert_eq!(scaled(&world), 1);
+}
+
+#[test]
+fn l14_a_template_whose_write_was_not_answered_is_recognized() {
+    let mut world = World::new(json!({}));
+    world.deployment(0).written_template = NEW;
+    world.set(0).spec_hash = LIVE + 1;
+    let decided = world.check();
+    let clusters = &decided.status.clusters;
+    assert_eq!(clusters[0].revision, Some(revision(NEW)));
+    assert_eq!(clusters[1].revision, Some(revision(OLD)));
+    let record = clusters[0].internal.template.as_ref().unwrap();
+    assert!(record.has_desired(NEW.into()) && record.has_live(LIVE + 1));
+}
+
+#[test]
+fn f29_a_template_of_another_writer_is_of_no_revision_and_rolled_over() {
+    let mut world = World::new(json!({}));
+    world.set(2).spec_hash = LIVE + 1;
+    let decided = world.check();
+    assert_eq!(decided.status.clusters[2].revision, None);
+    assert!(condition_reason(&decided, "Progressing") == "RollingOut");
+}
+
+#[test]
+fn f29_settings_of_another_writer_are_restored_without_a_rollout() {
+    for change in [
+        (|state| state.paused = true) as fn(&mut DeploymentState),
+        |state| state.min_ready_seconds = 5,
+    ] {
+        let mut world = World::new(json!({ "paused": true }));
+        change(world.deployment(1));
+        let decided = world.check();
+        let [action] = &*decided.actions else {
+            panic!("{:?}", decided.actions);
+        };
+        let is_overwritten = matches!(
+            action.change,
+            SetChange::Overwrite {
+                drifted: true,
+                replicas: 3,
+                ..
+            }
+        );
+        assert!(action.member == "b" && is_overwritten, "{action:?}");
+    }
+}
+
+#[test]
+fn l14_a_step_that_names_no_member_is_reported() {
+    let steps = json!([{ "name": "canary", "clusters": ["zone"] }]);
+    let world = World::new(json!({ "rollout": { "steps": steps } }));
+    let decided = world.check();
+    let message = crate::world::condition_message(&decided, "Progressing");
+    let expected = "steps name clusters that are no members: zone";
+    assert!(message.ends_with(expected), "{message}");
+}
