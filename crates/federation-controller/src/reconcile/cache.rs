@@ -151,6 +151,13 @@ impl Cached {
         !RolloutRecord::of(status).lends_like(&self.host_record(entry))
     }
 
+    /// Whether the last status that was written lends something else. If it lends the same, and the host has not recorded it, this
+    /// version of its CRD drops it: to write it again and again would not help.
+    pub(super) fn is_new_record(&self, status: &FederatedReplicaSetStatus) -> bool {
+        let published = self.published.as_deref().map(RolloutRecord::of);
+        !RolloutRecord::of(status).lends_like(&published.unwrap_or_default())
+    }
+
     fn host_record(&self, entry: &Entry) -> RolloutRecord {
         let seen = parse(entry.metadata.resource_version.as_deref());
         let is_behind = seen.is_older_than(parse(self.resource_version.as_deref()));
