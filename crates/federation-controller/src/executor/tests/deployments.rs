@@ -231,7 +231,10 @@ async fn f29_what_others_change_is_restored_without_template_and_strategy() {
         drifted: true,
     };
     let restored = world.writer.carry_out(&deployment("web:2"), change).await;
-    assert!(matches!(restored, Outcome::Configured { .. }), "{restored:?}");
+    assert!(
+        matches!(restored, Outcome::Configured { .. }),
+        "{restored:?}"
+    );
     let spec = &world.get(WEB).await["spec"];
     assert_eq!(spec["replicas"], 3);
     assert_eq!(spec["revisionHistoryLimit"], 10);
