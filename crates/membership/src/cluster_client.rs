@@ -52,6 +52,11 @@ impl RequestError {
     pub fn code(&self) -> Option<u16> {
         self.code
     }
+
+    /// Whether the same request may succeed in a while: the API server did not answer, or was too busy.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.code.is_none_or(|code| code == 429 || code >= 500)
+    }
 }
 
 /// The two clusters of a join.
@@ -153,7 +158,7 @@ impl ClusterClient {
         }
     }
 
-    /// Sends one request, with a JSON body or without one.
+    /// Sends one request, with a JSON body or without one. A list is a JSON patch, another patch a merge patch.
     pub(crate) async fn send(
         &self,
         operation: impl Into<String>,
@@ -162,6 +167,7 @@ impl ClusterClient {
         body: Option<&Value>,
     ) -> Result<Value, RequestError> {
         let content_type = match method {
+            "PATCH" if body.is_some_and(Value::is_array) => "application/json-patch+json",
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",
         };

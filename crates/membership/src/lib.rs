@@ -1,5 +1,6 @@
 //! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
-//! the replicas of a FederatedReplicaSet run and why, and plan, which shows where they would move.
+//! the replicas of a FederatedReplicaSet run and why, plan, which shows where they would move, and the rollouts of
+//! FederatedDeployments.
 //!
 //! ```text
 //! request --> operation --requests--> host and member clusters
@@ -18,6 +19,7 @@ pub mod join;
 pub mod kubeconfig;
 pub mod plan;
 pub mod progress;
+pub mod rollout;
 pub mod uninstall;
 pub mod unjoin;
 

@@ -150,7 +150,8 @@ pub(crate) enum Write {
     None,
     /// The object does not exist.
     Create(Value),
-    /// A merge patch with the fields that differ. The API server rejects it if the object was changed meanwhile.
+    /// A merge patch with the fields that differ, or a list, the operations of a JSON patch. The API server rejects it if the
+    /// object was changed meanwhile.
     Patch(Value),
 }
 

@@ -1,0 +1,117 @@
+//! Approve: a step of the rollout may begin.
+
+use fedrs_api::{
+    ConditionType, FederatedDeployment, MAX_ENTRIES, RolloutApproval, StepApproval, closest_name,
+    conditions,
+};
+use serde_json::json;
+
+use super::{
+    error::Error,
+    progress::{awaited_step, is_observed},
+    target::{Change, Target},
+};
+
+/// An approval that `spec.rollout.approvals` has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The step.
+    pub step: String,
+    /// The revision that it may begin with, by its name.
+    pub revision: String,
+    /// Whether it was there before.
+    pub existed: bool,
+}
+
+/// Approves `step`, or the one that waits for an approval, for the revision that is rolled out.
+pub async fn approve(target: Target<'_>, step: Option<&str>) -> Result<Approval, Error> {
+    let name = target.to_string();
+    target
+        .change(|deployment| decide(&name, deployment, step))
+        .await
+}
+
+fn decide(
+    name: &str,
+    deployment: &FederatedDeployment,
+    step: Option<&str>,
+) -> Result<(Option<Change>, Approval), Error> {
+    // The revision of a status of an older spec may not be the one that the user means.
+    let status = deployment.status.as_ref();
+    let observed = status.filter(|_| is_observed(deployment));
+    let status = observed.ok_or_else(|| Error::NotObserved(name.to_owned()))?;
+    let step = match step {
+        Some(step) => {
+            check_step(name, deployment, step)?;
+            step
+        }
+        None => awaited_step(status).ok_or_else(|| {
+            let progressing = conditions::find(&status.conditions, ConditionType::Progressing);
+            Error::NoStepWaits {
+                deployment: name.to_owned(),
+                progress: progressing.map_or(String::new(), |found| found.message.clone()),
+            }
+        })?,
+    };
+    let approval = RolloutApproval {
+        step: step.to_owned(),
+        revision: status.update_revision.clone().unwrap_or_default(),
+    };
+    let rollout = deployment.spec.rollout.as_ref();
+    let present = rollout.map_or(&[][..], |rollout| &rollout.approvals);
+    let existed = present.contains(&approval);
+    let change = (!existed).then(|| {
+        let approvals = added(present, &approval, status.current_revision.as_deref());
+        Change::Merge(json!({ "spec": { "rollout": { "approvals": approvals } } }))
+    });
+    let RolloutApproval { step, revision } = approval;
+    let approval = Approval {
+        step,
+        revision,
+        existed,
+    };
+    Ok((change, approval))
+}
+
+/// Fails unless the step exists and needs an approval.
+fn check_step(name: &str, deployment: &FederatedDeployment, step: &str) -> Result<(), Error> {
+    let rollout = deployment.spec.rollout.iter();
+    let steps: Vec<_> = rollout.flat_map(|rollout| &rollout.steps).collect();
+    let Some(found) = steps.iter().find(|found| found.name == step) else {
+        let names = steps.iter().map(|step| &*step.name);
+        return Err(Error::UnknownStep {
+            deployment: name.to_owned(),
+            step: step.to_owned(),
+            closest: closest_name(step, names).map(str::to_owned),
+        });
+    };
+    if found.approval == StepApproval::None {
+        return Err(Error::NeedsNoApproval {
+            deployment: name.to_owned(),
+            step: step.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The approvals with one more. If there is no room, without the first ones of revisions that are not rolled out.
+fn added(
+    present: &[RolloutApproval],
+    approval: &RolloutApproval,
+    current: Option<&str>,
+) -> Vec<RolloutApproval> {
+    let mut surplus = (present.len() + 1).saturating_sub(MAX_ENTRIES);
+    let is_used = |found: &RolloutApproval| {
+        found.revision == approval.revision || Some(&*found.revision) == current
+    };
+    let kept = present.iter().filter(|found| {
+        let is_dropped = surplus > 0 && !is_used(found);
+        surplus -= usize::from(is_dropped);
+        !is_dropped
+    });
+    kept.chain([approval]).cloned().collect()
+}
+
+#[cfg(test)]
+#[path = "approve_tests.rs"]
+mod tests;

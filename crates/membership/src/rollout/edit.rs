@@ -1,0 +1,60 @@
+//! Pause, resume and restart: small changes of the spec.
+
+use fedrs_api::FederatedDeployment;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{
+    error::Error,
+    target::{Change, Target},
+};
+
+/// The annotation of a template that `kubectl rollout restart` sets.
+const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+
+/// Stops the rollout. Fails if it is stopped already.
+pub async fn pause(target: Target<'_>) -> Result<(), Error> {
+    target
+        .change(|deployment| {
+            if is_paused(deployment) {
+                return Err(Error::AlreadyPaused(target.to_string()));
+            }
+            let paused = json!({ "spec": { "paused": true } });
+            Ok((Some(Change::Merge(paused)), ()))
+        })
+        .await
+}
+
+/// Lets the rollout go on. Fails if it is not stopped.
+pub async fn resume(target: Target<'_>) -> Result<(), Error> {
+    target
+        .change(|deployment| {
+            if !is_paused(deployment) {
+                return Err(Error::NotPaused(target.to_string()));
+            }
+            // Removes the field, as in an object that was never paused.
+            let resumed = json!({ "spec": { "paused": null } });
+            Ok((Some(Change::Merge(resumed)), ()))
+        })
+        .await
+}
+
+/// Replaces all pods, within the budget and the order of a rollout: with `now` in an annotation of the template. Fails if the
+/// rollout is paused.
+pub async fn restart(target: Target<'_>, now: Timestamp) -> Result<(), Error> {
+    target
+        .change(|deployment| {
+            if is_paused(deployment) {
+                return Err(Error::Paused(target.to_string()));
+            }
+            let annotations = json!({ RESTARTED_AT: format!("{now:.0}") });
+            let template = json!({ "metadata": { "annotations": annotations } });
+            let restarted = json!({ "spec": { "template": template } });
+            Ok((Some(Change::Merge(restarted)), ()))
+        })
+        .await
+}
+
+fn is_paused(deployment: &FederatedDeployment) -> bool {
+    deployment.spec.paused
+}

@@ -1,0 +1,80 @@
+//! Undo: the template of an earlier revision becomes that of the spec.
+
+use fedrs_api::{FederatedDeployment, annotations};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::{
+    error::Error,
+    history::{Revision, history},
+    target::{Change, Target},
+};
+
+/// What an undo did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// The spec has the template of the revision of this number again.
+    RolledBack {
+        /// The number. The controller gives the revision a new one.
+        revision: i64,
+        /// Whether `spec.paused` stops the rollout of it.
+        is_paused: bool,
+    },
+    /// The spec had it.
+    AlreadyThere {
+        /// The number.
+        revision: i64,
+    },
+}
+
+/// Rolls back to the revision of a number, or to the latest one that has another template than the spec.
+///
+/// In contrast to `kubectl` also while the rollout is paused: who stopped a bad revision must not have to let it go on first.
+pub async fn undo(target: Target<'_>, to: Option<i64>) -> Result<Undo, Error> {
+    let history = history(target).await?;
+    let revision = match to {
+        Some(number) => history.find(number)?,
+        None => history.previous()?,
+    };
+    target
+        .change(|deployment| Ok(decide(deployment, revision)))
+        .await
+}
+
+fn decide(deployment: &FederatedDeployment, to: &Revision) -> (Option<Change>, Undo) {
+    let revision = to.revision;
+    if json!(deployment.spec.template) == to.template {
+        return (None, Undo::AlreadyThere { revision });
+    }
+    let replace = json!({ "op": "replace", "path": "/spec/template", "value": to.template });
+    let cause = change_cause(deployment, to.change_cause.as_deref());
+    let operations = [replace].into_iter().chain(cause).collect();
+    let is_paused = deployment.spec.paused;
+    let undone = Undo::RolledBack {
+        revision,
+        is_paused,
+    };
+    (Some(Change::Operations(operations)), undone)
+}
+
+/// The operation that gives the object the change cause of the revision, as `kubectl` does: that of the template that is left
+/// would be wrong.
+fn change_cause(deployment: &FederatedDeployment, cause: Option<&str>) -> Option<Value> {
+    const ANNOTATIONS: &str = "/metadata/annotations";
+    let key = annotations::CHANGE_CAUSE;
+    let path = || format!("{ANNOTATIONS}/{}", key.replace('/', "~1"));
+    let present = deployment.annotations();
+    match cause {
+        None => present
+            .contains_key(key)
+            .then(|| json!({ "op": "remove", "path": path() })),
+        Some(cause) if present.is_empty() => {
+            Some(json!({ "op": "add", "path": ANNOTATIONS, "value": { key: cause } }))
+        }
+        Some(cause) => Some(json!({ "op": "add", "path": path(), "value": cause })),
+    }
+}
+
+#[cfg(test)]
+#[path = "undo_tests.rs"]
+mod tests;
