@@ -277,8 +277,7 @@ fn change(
         });
     }
     if next == set.replicas {
-        let adopted = member.member.view.has_unlabeled_pods() || member.may_have_unlabeled_pods();
-        return adopted.then(|| SetChange::LabelPods { seen: set.into() });
+        return member.needs_labels().then(|| SetChange::LabelPods { seen: set.into() });
     }
     let mut seen = Precondition::from(set);
     if removes_idle {
