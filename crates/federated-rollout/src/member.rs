@@ -42,6 +42,8 @@ pub struct Deployment<'a> {
     pub generation: i64,
     /// `status.observedGeneration`.
     pub observed_generation: i64,
+    /// Of these: no cluster can run them now, and nothing waits for them.
+    pub pending: u64,
     /// `status.replicas`: pods of any template.
     pub pods: u64,
     /// `status.updatedReplicas`: pods of the current template.
@@ -66,9 +68,9 @@ impl Deployment<'_> {
         !self.is_observed() || self.pods > self.updated
     }
 
-    /// Whether all of `replicas` have the current template and are available, and no other pods are left.
+    /// Whether all of `replicas` that can run have the current template and are available, and no other pods are left.
     pub(crate) fn is_complete(&self) -> bool {
-        !self.is_rolling() && self.updated_available >= self.replicas
+        !self.is_rolling() && self.updated_available + self.pending >= self.replicas
     }
 
     /// Replicas that are not available now.

@@ -117,6 +117,7 @@ impl Cluster {
             updated: status.updated,
             available: status.available,
             updated_available: status.updated_available,
+            pending: 0,
             started_lately,
         }
     }

@@ -20,6 +20,7 @@ pub(crate) fn old(replicas: u64) -> Deployment<'static> {
         updated: replicas,
         available: replicas,
         updated_available: replicas,
+        pending: 0,
         started_lately: false,
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use federated_rollout::{
-    Action, Approval, Budget, Member, MemberState, OnFailure, Rollout, State, Step, WaitReason,
-    step,
+    Action, Approval, Budget, Deployment, Member, MemberState, OnFailure, Rollout, State, Step,
+    WaitReason, step,
 };
 
 use crate::fixtures::{
@@ -53,6 +53,31 @@ fn l6_steps_begin_in_their_order() {
         lent(&step(&approved, &waiting.state, until)),
         [("us", 2, 0)]
     );
+}
+
+/// Capacity probes, and replicas that no cluster can run, stay pending for ever.
+#[test]
+fn l6_replicas_that_cannot_run_hold_no_step_up() {
+    let steps = [canary(Duration::ZERO)];
+    for (pending, expected) in [(0, vec![]), (2, vec![("us", 2, 0)])] {
+        let full = Deployment {
+            available: 3,
+            updated_available: 3,
+            pending,
+            ..new(5, lends(1, 0))
+        };
+        let members = [member("eu", full), member("us", old(2))];
+        let rollout = Rollout {
+            steps: &steps,
+            ..rollout(&members, 4, 0)
+        };
+        let begun = State {
+            revision: "new".to_owned(),
+            begun: 1,
+            ..State::default()
+        };
+        assert_eq!(lent(&step(&rollout, &begun, at(0))), expected, "{pending}");
+    }
 }
 
 #[test]

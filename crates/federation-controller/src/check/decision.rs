@@ -51,8 +51,9 @@ impl<'a> Decision<'a> {
             snapshot.settings,
         );
         let plan = plan(snapshot, &evaluations, now);
-        let rollout = || rollout::decide(snapshot, &evaluations, writes, now);
-        let rollout = plan.as_ref().and_then(|_| rollout());
+        let rollout = plan
+            .as_ref()
+            .and_then(|plan| rollout::decide(snapshot, (&evaluations, plan), writes, now));
         let decided = (plan.as_ref(), rollout.as_ref());
         let step = Step::take(snapshot, &evaluations, decided, writes, now);
         Self {

@@ -7,15 +7,20 @@ use fedrs_api::revision_name;
 use jiff::Timestamp;
 
 use super::{
-    eligibility::Eligibility, evaluation::MemberEvaluation, snapshot::RolloutSnapshot,
-    snapshot::Snapshot, step::Writes, time::after,
+    eligibility::Eligibility,
+    evaluation::MemberEvaluation,
+    plan::Plan,
+    snapshot::{RolloutSnapshot, Snapshot},
+    step::Writes,
+    target::Target,
+    time::after,
 };
 
 /// Decides the next step of the rollout; nothing of a FederatedReplicaSet. If there are no `writes`, the account and the waits
 /// are as they are, and nothing new is lent.
 pub(super) fn decide(
     snapshot: &Snapshot<'_>,
-    members: &[MemberEvaluation<'_>],
+    (members, plan): (&[MemberEvaluation<'_>], &Plan),
     writes: Writes,
     now: Timestamp,
 ) -> Option<Decision> {
@@ -25,8 +30,10 @@ pub(super) fn decide(
     let step_members = settings.order.step_members(&names);
     let revisions = members.iter().map(|member| member.revision(snapshot));
     let revisions: Vec<_> = revisions.map(Option::unwrap_or_default).collect();
-    let members: Vec<_> = (members.iter().zip(&revisions))
-        .map(|(member, revision)| member.in_rollout(rollout, revision, now))
+    let members: Vec<_> = (members.iter().zip(&plan.members).zip(&revisions))
+        .map(|((member, planned), revision)| {
+            member.in_rollout(rollout, planned.target, revision, now)
+        })
         .collect();
     let input = Rollout {
         target: rollout.revision,
@@ -74,10 +81,11 @@ impl MemberEvaluation<'_> {
     fn in_rollout<'a>(
         &'a self,
         rollout: &RolloutSnapshot<'_>,
+        target: Target,
         revision: &'a str,
         now: Timestamp,
     ) -> Member<'a> {
-        let deployment = self.deployment(rollout, revision, now);
+        let deployment = self.deployment(rollout, target, revision, now);
         Member {
             name: &self.member.name,
             state: self.rollout_state(deployment.is_some()),
@@ -110,6 +118,7 @@ impl MemberEvaluation<'_> {
     fn deployment<'a>(
         &self,
         rollout: &RolloutSnapshot<'_>,
+        target: Target,
         revision: &'a str,
         now: Timestamp,
     ) -> Option<Deployment<'a>> {
@@ -123,6 +132,7 @@ impl MemberEvaluation<'_> {
         let available = self.available();
         Some(Deployment {
             replicas: set.replicas.min(set.lowest_replicas).into(),
+            pending: target.probes + target.pending,
             revision,
             strategy: Strategy::new(strategy.max_unavailable.into(), strategy.max_surge.into()),
             generation: set.generation,

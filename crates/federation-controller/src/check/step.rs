@@ -277,7 +277,9 @@ fn change(
         });
     }
     if next == set.replicas {
-        return member.needs_labels().then(|| SetChange::LabelPods { seen: set.into() });
+        return member
+            .needs_labels()
+            .then(|| SetChange::LabelPods { seen: set.into() });
     }
     let mut seen = Precondition::from(set);
     if removes_idle {

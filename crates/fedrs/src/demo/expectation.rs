@@ -118,10 +118,24 @@ fn unexpected(cluster: &ClusterSnapshot) -> Option<String> {
     ))
 }
 
+/// What is missing until the rollout has stopped, with as many ready replicas as before.
+fn not_stopped(goal: &LayoutGoal, snapshot: &SetSnapshot) -> Vec<String> {
+    let mut missing = Vec::new();
+    if !snapshot.stopped {
+        missing.push("the status does not report the rollout as stopped".to_owned());
+    }
+    if snapshot.ready() != goal.replicas {
+        let (ready, replicas) = (snapshot.ready(), goal.replicas);
+        missing.push(format!("{ready} of {replicas} replicas are ready"));
+    }
+    missing
+}
+
 /// What is missing until `goal` is reached; empty once it is reached.
 pub(crate) fn missing(goal: &Goal, snapshot: &SetSnapshot) -> Vec<String> {
     match goal {
         Goal::Layout(layout) => expected(layout).missing(layout, snapshot),
+        Goal::Stopped(layout) => not_stopped(layout, snapshot),
         Goal::Deleted(set) => {
             let left = snapshot
                 .clusters
@@ -153,7 +167,7 @@ mod tests {
     fn layouts() -> impl Iterator<Item = &'static LayoutGoal> {
         STEPS.iter().filter_map(|step| match &step.goal {
             Goal::Layout(layout) => Some(layout),
-            Goal::Deleted(_) => None,
+            Goal::Deleted(_) | Goal::Stopped(_) => None,
         })
     }
 

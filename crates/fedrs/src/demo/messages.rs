@@ -85,6 +85,13 @@ pub(crate) fn reached(goal: &Goal, set: &SetSnapshot, took: Duration) -> Vec<Out
         let text = format!("  Done in {seconds:.1} s: no cluster has pods of {name}.");
         return vec![Line::styled(text, SUCCESS)];
     }
+    if let Goal::Stopped(_) = goal {
+        let text = format!(
+            "  Done in {seconds:.1} s: the rollout has stopped. {}",
+            lowest_ready(set)
+        );
+        return vec![Line::styled(text, SUCCESS)];
+    }
     let shares: Vec<_> = set.clusters.iter().map(desired_in_cluster).collect();
     let text = format!(
         "  Done in {seconds:.1} s: {}, as the scheduler computes. {}",
@@ -162,8 +169,8 @@ pub(crate) fn dipped(set: &str, dip: Dip) -> OutputLine {
 pub(crate) fn ending(failed: &[usize], snapshot: &Snapshot) -> Vec<OutputLine> {
     let line = if failed.is_empty() {
         let text = format!(
-            "All {} steps passed: replicas run where the scheduler places them, and no move reduced the number of ready \
-             replicas (checked every {} ms; the longest gap was {} ms).",
+            "All {} steps passed: replicas run where the scheduler places them, and neither a move nor a rollout reduced the number of \
+             ready replicas (checked every {} ms; the longest gap was {} ms).",
             STEPS.len(),
             PERIOD.as_millis(),
             snapshot.longest_gap.as_millis()
@@ -190,11 +197,13 @@ pub(crate) fn next_commands(directory: &Path, is_temporary: bool) -> Vec<OutputL
             "The clusters keep running. Ctrl-C stops them{deleted}. Try these commands in another terminal:"
         ),
         format!("  export KUBECONFIG={dir}/host.yaml"),
-        "  kubectl get frs,mc".to_owned(),
-        format!("  kubectl describe frs {WEB}"),
-        format!("  kubectl scale frs/{WEB} --replicas=80"),
+        "  kubectl get fdeploy,mc".to_owned(),
+        format!("  kubectl describe fdeploy {WEB}"),
+        format!("  kubectl scale fdeploy/{WEB} --replicas=80"),
+        format!("  fedrs rollout restart {WEB}"),
+        format!("  fedrs rollout status {WEB}"),
         format!(
-            "  kubectl get rs --kubeconfig {dir}/members/{}.yaml",
+            "  kubectl get deploy --kubeconfig {dir}/members/{}.yaml",
             MEMBERS[0].name
         ),
         format!("  fedrs explain {WEB}"),

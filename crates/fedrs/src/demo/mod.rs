@@ -144,6 +144,8 @@ async fn run_story(
     clusters: &EmbeddedClusters,
     cancel: &CancellationToken,
 ) -> anyhow::Result<ExitCode> {
+    let commands = HostArgs::of(clusters.directory().host_file());
+    let commands = commands.client().await?;
     let (steps, step) = watch::channel(0);
     let (seen, snapshots) = watch::channel(Snapshot::default());
     // Cancelled separately, so that the table shows the clusters until the end.
@@ -154,7 +156,7 @@ async fn run_story(
     let showing = show(shown_lines, snapshots.clone(), interactive, cancel)?;
     let directory = std::path::absolute(clusters.directory().path())?;
     let runner = StoryRunner {
-        operator: Operator::new(host, clusters),
+        operator: Operator::new(host, commands, clusters),
         lines,
         steps,
         snapshots: snapshots.clone(),

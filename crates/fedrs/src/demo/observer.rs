@@ -2,7 +2,7 @@
 //! story disconnects the network.
 //!
 //! ```text
-//! members' pods and local ReplicaSets --.
+//! members' pods and local Deployments --.
 //! host's set, MemberClusters   --+-- every 25 ms --> Snapshot --> runner (is the goal reached?), views
 //! ```
 
@@ -14,8 +14,8 @@ use std::{
 
 use anyhow::Context;
 use fedrs_api::{
-    ConditionType, FederatedReplicaSetStatus, MemberClusterStatus, MemberConditionType,
-    MemberReason, conditions,
+    ConditionReason, ConditionType, FederatedReplicaSetStatus, MemberClusterStatus,
+    MemberConditionType, MemberReason, conditions,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub(crate) fn start(
     let members = clusters.members();
     let observer = Observer {
         host: clusters.host().clone(),
-        sets_kind: kind("FederatedReplicaSet")?,
+        sets_kind: kind("FederatedDeployment")?,
         members_kind: kind("MemberCluster")?,
         members: members
             .map(|member| (member.name().to_owned(), member.api().clone()))
@@ -133,6 +133,7 @@ impl Observer {
         SetSnapshot {
             desired,
             settled: settled(set, &status),
+            stopped: stopped(set, &status),
             unplaced: count(status.unplaced_replicas),
             clusters,
             ready_tracker: tracker,
@@ -144,6 +145,7 @@ impl Observer {
         let mut clusters = status.clusters.iter();
         let reported = clusters.find(|reported| reported.name == cluster.name);
         cluster.desired = reported.map(|reported| count(reported.desired_replicas));
+        cluster.updated = reported.map_or(0, |reported| count(reported.updated_replicas));
         cluster.reason = reported.map_or_else(String::new, |reported| reported.message.clone());
         let capacity = reported.and_then(|reported| reported.capacity).map(count);
         cluster.state = self.state(&cluster.name, cluster.desired, capacity);
@@ -171,7 +173,7 @@ impl Observer {
 
 /// What the member `name` runs for a set.
 fn running(name: &str, api: &Api, set: &str) -> ClusterSnapshot {
-    let local = api.get(&kinds::REPLICA_SETS, NAMESPACE, set).ok();
+    let local = api.get(&kinds::DEPLOYMENTS, NAMESPACE, set).ok();
     let spec_replicas = local.and_then(|set| set["spec"]["replicas"].as_u64());
     let mut running = ClusterSnapshot {
         name: name.to_owned(),
@@ -205,6 +207,16 @@ fn settled(set: &Value, status: &FederatedReplicaSetStatus) -> bool {
     status.observed_generation == generation
         && conditions::find(&status.conditions, ConditionType::Ready).is_some()
         && !conditions::is_true(&status.conditions, ConditionType::Reconciling)
+}
+
+/// Whether the status reports that the rollout of the current spec has stopped without progress.
+fn stopped(set: &Value, status: &FederatedReplicaSetStatus) -> bool {
+    let generation = set["metadata"]["generation"].as_i64();
+    let progressing = conditions::find(&status.conditions, ConditionType::Progressing);
+    status.observed_generation == generation
+        && progressing.is_some_and(|condition| {
+            condition.reason == ConditionReason::ProgressDeadlineExceeded.as_str()
+        })
 }
 
 fn parse<T: DeserializeOwned + Default>(value: &Value) -> T {

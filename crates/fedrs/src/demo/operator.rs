@@ -4,20 +4,26 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use fedrs_api::{DeletionPolicy, FederatedReplicaSet};
+use fedrs_api::{DeletionPolicy, FederatedDeployment};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use membership::{
+    cluster_client::ClusterClient,
+    rollout::{self, Target},
 };
 use serde_json::{Value, json};
 use sim_cluster::{DeleteOptions, Propagation, WriteOptions, kinds};
 
 use super::story::{
-    APP_LABEL, Action, FREE_PODS, Goal, LayoutGoal, MEMBERS, NAMESPACE, SMALL, STEP_TIMEOUT, Step,
-    UNREACHABLE,
+    APP_LABEL, Action, FREE_PODS, Goal, LayoutGoal, MAX_SURGE, MEMBERS, NAMESPACE,
+    PROGRESS_DEADLINE_SECONDS, SMALL, STEP_TIMEOUT, Step, UNREACHABLE,
 };
 use crate::embedded::EmbeddedClusters;
 
+/// The annotation of a template by which pods fail in embedded clusters.
+const FAIL: &str = "sim-cluster.dev/fail";
 /// The other team's workload.
 const BATCH: &str = "batch";
 /// How often a condition is polled.
@@ -26,13 +32,22 @@ const POLL_PERIOD: Duration = Duration::from_millis(25);
 /// A user of the host, who also operates the member clusters.
 pub(crate) struct Operator<'a> {
     host: Client,
+    commands: ClusterClient,
     clusters: &'a EmbeddedClusters,
 }
 
 impl<'a> Operator<'a> {
-    /// An operator who connects to the host with `host`.
-    pub(crate) fn new(host: Client, clusters: &'a EmbeddedClusters) -> Self {
-        Self { host, clusters }
+    /// An operator who connects to the host with `host`, and by the commands of fedrs with `commands`.
+    pub(crate) fn new(
+        host: Client,
+        commands: ClusterClient,
+        clusters: &'a EmbeddedClusters,
+    ) -> Self {
+        Self {
+            host,
+            commands,
+            clusters,
+        }
     }
 
     /// Performs the action of `step`.
@@ -45,6 +60,13 @@ impl<'a> Operator<'a> {
             }
             (Action::Scale, Goal::Layout(goal)) => self.scale(goal).await,
             (Action::UpdateWeights, Goal::Layout(goal)) => self.update_weights(goal).await,
+            (Action::RollOut(version), Goal::Layout(goal)) => {
+                self.roll_out(goal, version, None).await
+            }
+            (Action::RollOutBroken(version), Goal::Stopped(goal)) => {
+                self.roll_out(goal, version, Some("image-pull")).await
+            }
+            (Action::Undo, Goal::Layout(goal)) => self.undo(goal).await,
             (Action::Delete, Goal::Deleted(set)) => self.delete(set).await,
             (Action::Disconnect | Action::Reconnect, _) => {
                 let is_unreachable = step.action == Action::Disconnect;
@@ -58,12 +80,12 @@ impl<'a> Operator<'a> {
         }
     }
 
-    fn sets(&self) -> Api<FederatedReplicaSet> {
+    fn sets(&self) -> Api<FederatedDeployment> {
         Api::namespaced(self.host.clone(), NAMESPACE)
     }
 
     async fn create(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
-        let set: FederatedReplicaSet = serde_json::from_value(manifest(goal))?;
+        let set: FederatedDeployment = serde_json::from_value(manifest(goal))?;
         self.sets().create(&PostParams::default(), &set).await?;
         Ok(())
     }
@@ -79,6 +101,36 @@ impl<'a> Operator<'a> {
         let patch = Patch::Merge(json!({ "spec": { "placement": goal.placement() } }));
         let (sets, parameters) = (self.sets(), PatchParams::default());
         sets.patch(goal.set, &parameters, &patch).await?;
+        Ok(())
+    }
+
+    /// Updates the image to `version`, with pods that fail as the embedded clusters let them.
+    async fn roll_out(
+        &self,
+        goal: &LayoutGoal,
+        version: &str,
+        failure: Option<&str>,
+    ) -> anyhow::Result<()> {
+        let annotations = failure.map(|failure| json!({ FAIL: failure }));
+        let container =
+            json!({ "name": goal.set, "image": format!("example/{}:{version}", goal.set) });
+        let template = json!({
+            "metadata": { "annotations": annotations },
+            "spec": { "containers": [container] },
+        });
+        let patch = Patch::Merge(json!({ "spec": { "template": template } }));
+        let (sets, parameters) = (self.sets(), PatchParams::default());
+        sets.patch(goal.set, &parameters, &patch).await?;
+        Ok(())
+    }
+
+    async fn undo(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
+        let target = Target {
+            host: &self.commands,
+            namespace: NAMESPACE,
+            name: goal.set,
+        };
+        rollout::undo(target, None).await?;
         Ok(())
     }
 
@@ -121,11 +173,14 @@ impl<'a> Operator<'a> {
     }
 }
 
-/// A FederatedReplicaSet as a user would write it.
+/// A FederatedDeployment as a user would write it.
 fn manifest(goal: &LayoutGoal) -> Value {
     let mut set = replica_set(goal.set, goal.replicas);
     set["apiVersion"] = "fedrs.dev/v1alpha1".into();
-    set["kind"] = "FederatedReplicaSet".into();
+    set["kind"] = "FederatedDeployment".into();
+    let budget = json!({ "maxUnavailable": 0, "maxSurge": MAX_SURGE });
+    set["spec"]["strategy"] = json!({ "rollingUpdate": budget });
+    set["spec"]["progressDeadlineSeconds"] = PROGRESS_DEADLINE_SECONDS.into();
     set["spec"]["placement"] = json!(goal.placement());
     // The default keeps the pods of a deleted set running.
     set["spec"]["deletionPolicy"] = json!(DeletionPolicy::Delete);
@@ -160,9 +215,8 @@ mod tests {
                 continue;
             };
             let set = manifest(goal);
-            assert!(fedrs_api::crd::schema_errors(&set).is_empty(), "{set}");
-            let set: FederatedReplicaSet = serde_json::from_value(set).unwrap();
-            fedrs_api::ValidFrs::check(&set).unwrap();
+            let set: FederatedDeployment = serde_json::from_value(set).unwrap();
+            fedrs_api::ValidFederatedDeployment::check(&set).unwrap();
         }
     }
 }

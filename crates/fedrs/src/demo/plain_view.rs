@@ -1,5 +1,5 @@
-//! The demo in a pipe: the lines of the story, and one for each change of the layout or of a cluster's state. No escape
-//! codes.
+//! The demo in a pipe: the lines of the story, and one for each change of the layout, of a cluster's state, or of the cluster
+//! that a rollout has reached. No escape codes.
 
 use std::io::{self, Write};
 
@@ -37,14 +37,18 @@ pub(crate) async fn show(
     }
 }
 
-/// What gets a line when it changes: the set, its replicas, and those and the state of each cluster.
-type Layout = (&'static str, Option<u64>, Vec<(Option<u64>, State)>);
+/// What gets a line when it changes: the set, its replicas, and those and the state of each cluster, and whether all of its pods
+/// are updated.
+type Layout = (&'static str, Option<u64>, Vec<(Option<u64>, State, bool)>);
 
 /// The line for `snapshot` if its layout is not the `last` one.
 fn change(last: &mut Option<Layout>, snapshot: &Snapshot) -> Option<String> {
     let (name, set) = current_set(snapshot);
     let clusters = set.clusters.iter();
-    let clusters = clusters.map(|cluster| (cluster.desired, cluster.state.clone()));
+    let clusters = clusters.map(|cluster| {
+        let is_updated = Some(cluster.updated) >= cluster.desired;
+        (cluster.desired, cluster.state.clone(), is_updated)
+    });
     let layout = Some((name, set.desired, clusters.collect()));
     let has_status = set.clusters.iter().any(|cluster| cluster.desired.is_some());
     if !has_status || *last == layout {
@@ -68,8 +72,14 @@ fn line(snapshot: &Snapshot, name: &str, set: &SetSnapshot) -> String {
         })
         .collect();
     let desired = set.desired.unwrap_or(0);
+    let updated: u64 = set.clusters.iter().map(|cluster| cluster.updated).sum();
+    let updated = if set.ready() < desired || updated >= desired {
+        String::new()
+    } else {
+        format!(", {updated} updated")
+    };
     format!(
-        "  {:6.1} s  {name} {}/{desired} ready: {}",
+        "  {:6.1} s  {name} {}/{desired} ready{updated}: {}",
         snapshot.at.as_secs_f64(),
         set.ready(),
         clusters.join(", ")
@@ -87,6 +97,7 @@ mod tests {
         let cluster = ClusterSnapshot {
             name: "eu-west".to_owned(),
             desired,
+            updated: desired.unwrap_or(0),
             ready,
             state,
             ..ClusterSnapshot::default()

@@ -11,6 +11,8 @@ pub(crate) struct SetSnapshot {
     pub(crate) desired: Option<u64>,
     /// The status observes the current spec and reports no change in progress.
     pub(crate) settled: bool,
+    /// The status reports that the rollout has stopped without progress.
+    pub(crate) stopped: bool,
     /// Replicas that no cluster can run, according to the status.
     pub(crate) unplaced: u64,
     /// One entry for each member cluster.
@@ -30,7 +32,9 @@ pub(crate) struct ClusterSnapshot {
     pub(crate) reason: String,
     /// The state of the cluster.
     pub(crate) state: State,
-    /// `spec.replicas` of the local ReplicaSet; 0 if there is none.
+    /// Pods of the current template, according to the status.
+    pub(crate) updated: u64,
+    /// `spec.replicas` of the local Deployment; 0 if there is none.
     pub(crate) spec_replicas: u64,
     /// Pods that are not terminating.
     pub(crate) pods: u64,

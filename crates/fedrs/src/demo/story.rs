@@ -52,11 +52,11 @@ pub(crate) struct Step {
 /// What the operator does in a step. Replicas and weights are those of the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Create the FederatedReplicaSet.
+    /// Create the FederatedDeployment.
     Create,
     /// Create another team's workload that fills [`SMALL`] except for [`FREE_PODS`] pods, then create the set.
     FillAndCreate,
-    /// Delete the set with its local ReplicaSets, and the other team's workload.
+    /// Delete the set with its local Deployments, and the other team's workload.
     Delete,
     /// Disconnect [`UNREACHABLE`] from the network.
     Disconnect,
@@ -66,6 +66,12 @@ pub(crate) enum Action {
     Scale,
     /// Update the weights in `spec.placement`.
     UpdateWeights,
+    /// Update the image in the template to this version.
+    RollOut(&'static str),
+    /// Update the image in the template to a version that the members can't pull.
+    RollOutBroken(&'static str),
+    /// Roll back, as `fedrs rollout undo` does.
+    Undo,
 }
 
 /// What a step must achieve.
@@ -75,6 +81,8 @@ pub(crate) enum Goal {
     Layout(LayoutGoal),
     /// The set exists neither on the host nor in any member.
     Deleted(&'static str),
+    /// The rollout of the set has stopped by itself, and all replicas of the version before are ready.
+    Stopped(LayoutGoal),
 }
 
 /// The inputs of a layout.
@@ -96,7 +104,7 @@ impl Goal {
     /// The name of its set.
     pub(crate) fn set(&self) -> &'static str {
         match self {
-            Self::Layout(layout) => layout.set,
+            Self::Layout(layout) | Self::Stopped(layout) => layout.set,
             Self::Deleted(set) => set,
         }
     }
@@ -119,6 +127,11 @@ impl LayoutGoal {
     }
 }
 
+/// The pods that a rollout may create beyond the replicas. No pod may be unavailable.
+pub(crate) const MAX_SURGE: u64 = 15;
+/// The time without progress after which a rollout stops. Pods take two seconds to start.
+pub(crate) const PROGRESS_DEADLINE_SECONDS: u32 = 6;
+
 const EVEN_50: LayoutGoal = LayoutGoal {
     set: WEB,
     replicas: 50,
@@ -127,10 +140,16 @@ const EVEN_50: LayoutGoal = LayoutGoal {
     full: None,
 };
 
+const LARGE_60: LayoutGoal = LayoutGoal {
+    replicas: 60,
+    weights: &[("*", 1), (LARGE, 2)],
+    ..EVEN_50
+};
+
 /// The steps of the story.
-pub(crate) const STEPS: [Step; 7] = [
+pub(crate) const STEPS: [Step; 10] = [
     Step {
-        title: "Create the FederatedReplicaSet `web` with 50 replicas, spread evenly across three clusters.",
+        title: "Create the FederatedDeployment `web` with 50 replicas, spread evenly across three clusters.",
         action: Action::Create,
         goal: Goal::Layout(EVEN_50),
     },
@@ -172,10 +191,21 @@ pub(crate) const STEPS: [Step; 7] = [
     Step {
         title: "Give eu-west twice the weight of the other clusters.",
         action: Action::UpdateWeights,
-        goal: Goal::Layout(LayoutGoal {
-            replicas: 60,
-            weights: &[("*", 1), (LARGE, 2)],
-            ..EVEN_50
-        }),
+        goal: Goal::Layout(LARGE_60),
+    },
+    Step {
+        title: "Roll out version 2.0 over all clusters: with maxUnavailable 0 and maxSurge 15, which hold for all of them together.",
+        action: Action::RollOut("2.0"),
+        goal: Goal::Layout(LARGE_60),
+    },
+    Step {
+        title: "Roll out version 3.0, whose image does not exist. It makes no progress for 6 s and stops by itself.",
+        action: Action::RollOutBroken("3.0"),
+        goal: Goal::Stopped(LARGE_60),
+    },
+    Step {
+        title: "Roll back to version 2.0, as `fedrs rollout undo web` does.",
+        action: Action::Undo,
+        goal: Goal::Layout(LARGE_60),
     },
 ];

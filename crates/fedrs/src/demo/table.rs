@@ -15,7 +15,7 @@ use super::{
 /// The number of lines of the table, with the empty one above it.
 pub(crate) const HEIGHT: u16 = 8;
 /// The number of cells of a full bar.
-const BAR: usize = 30;
+const BAR: usize = 21;
 /// The width of the column with the clusters' names.
 const NAME: usize = 10;
 
@@ -41,8 +41,8 @@ pub(crate) fn lines(snapshot: &Snapshot) -> Vec<Line<'static>> {
     let (name, set) = current_set(snapshot);
     let mut lines = vec![Line::default(), title(snapshot, name, &set)];
     let header = format!(
-        " {:<NAME$} {:>7}  {:>5}  {:<BAR$} {:>7}  {}",
-        "CLUSTER", "DESIRED", "READY", "", "PENDING", "STATUS",
+        " {:<NAME$} {:>7}  {:>5}  {:>7}  {:<BAR$} {:>7}  {}",
+        "CLUSTER", "DESIRED", "READY", "UPDATED", "", "PENDING", "STATUS",
     );
     lines.push(Line::styled(header, HEADING));
     let clusters = set.clusters.iter();
@@ -96,8 +96,8 @@ fn row(cluster: &ClusterSnapshot, largest: usize) -> Line<'static> {
         .map_or("-".to_owned(), |desired| desired.to_string());
     Line::from(vec![
         Span::raw(format!(
-            " {:<NAME$} {desired:>7}  {:>5}  ",
-            cluster.name, cluster.ready
+            " {:<NAME$} {desired:>7}  {:>5}  {:>7}  ",
+            cluster.name, cluster.ready, cluster.updated
         )),
         Span::styled("█".repeat(ready), color),
         Span::styled("░".repeat(starting), color),
@@ -113,13 +113,17 @@ fn total(set: &SetSnapshot) -> Line<'static> {
         .iter()
         .filter_map(|cluster| cluster.desired)
         .sum();
-    let pending: u64 = set.clusters.iter().map(|cluster| cluster.pending).sum();
+    let sum = |of: fn(&ClusterSnapshot) -> u64| set.clusters.iter().map(of).sum::<u64>();
+    let (updated, pending) = (
+        sum(|cluster| cluster.updated),
+        sum(|cluster| cluster.pending),
+    );
     let unplaced = match set.unplaced {
         0 => String::new(),
         unplaced => format!("  {unplaced} unplaced"),
     };
     Line::raw(format!(
-        " {:<NAME$} {desired:>7}  {:>5}  {:BAR$} {pending:>7}{unplaced}",
+        " {:<NAME$} {desired:>7}  {:>5}  {updated:>7}  {:BAR$} {pending:>7}{unplaced}",
         "total",
         set.ready(),
         "",
@@ -143,6 +147,7 @@ mod tests {
             name: name.to_owned(),
             desired: Some(desired),
             spec_replicas: pods,
+            updated: pods,
             pods,
             ready,
             pending,
