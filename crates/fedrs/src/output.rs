@@ -78,7 +78,7 @@ pub(crate) fn print_error(text: impl Display) {
 }
 
 /// `text` in one printable line: a message of a cluster must not look like progress of its own.
-fn in_one_line(text: impl Display) -> String {
+pub(crate) fn in_one_line(text: impl Display) -> String {
     printable_lines(&text.to_string()).replace('\n', " ")
 }
 
