@@ -55,7 +55,7 @@ fn frame(progress: &RolloutProgress, (columns, rows): (usize, usize)) -> String 
     let room = rows.saturating_sub(OTHER_LINES).max(1);
     let (shown, hidden) = most_important(clusters, room);
     if !shown.is_empty() {
-        let table = output::table(HEADER, 2..4, shown.into_iter().map(row).collect());
+        let table = output::wide_table(HEADER, 2..4, shown.into_iter().map(row).collect());
         lines.extend(table.lines().map(str::to_owned));
     }
     if hidden > 0 {

@@ -179,9 +179,7 @@ async fn undo(target: Target<'_>, revision: i64) -> anyhow::Result<()> {
         Undo::RolledBack { is_paused, .. } => {
             report(target, "rolled back");
             if is_paused {
-                print_error(
-                    "The rollout is paused: it begins with `fedrs rollout resume`, or when spec.paused is false.",
-                );
+                print_error("The rollout is paused: it begins when it is resumed.");
             }
         }
         Undo::AlreadyThere { revision } => {

@@ -181,7 +181,7 @@ async fn the_history_is_shown_compared_and_undone() {
     let outcome = world.run("undo web").await.succeeded();
     outcome.contains(&[
         "federateddeployment.fedrs.dev/web rolled back\n",
-        "The rollout is paused: it begins with `fedrs rollout resume`",
+        "The rollout is paused: it begins when it is resumed.",
     ]);
     assert_eq!(world.image(), "web:1");
     let annotations = world.web()["metadata"]["annotations"].clone();
@@ -240,8 +240,11 @@ async fn the_step_that_waits_is_approved_once() {
     let approvals = json!([{ "step": "all", "revision": "web-2" }]);
     assert_eq!(world.web()["spec"]["rollout"]["approvals"], approvals);
     world.set_status(&status("WaitingForApproval"));
-    let outcome = world.run("approve all web").await.succeeded();
-    outcome.contains(&["step all already approved for revision web-2"]);
+    for arguments in ["all web", "web"] {
+        let outcome = world.run(&format!("approve {arguments}")).await;
+        let expected = "step all already approved for revision web-2";
+        outcome.succeeded().contains(&[expected]);
+    }
     assert_eq!(world.web()["spec"]["rollout"]["approvals"], approvals);
 }
 
