@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    controller, cordon, crds, drain, explain, help, join, logging, output, plan, rbac, uninstall,
-    unjoin,
+    controller, cordon, crds, drain, explain, help, join, logging, output, plan, program::Program,
+    rbac, rollout, uninstall, unjoin,
 };
 #[cfg(feature = "demo")]
 use crate::{demo, sim, simulate};
@@ -32,6 +32,7 @@ enum Command {
     Controller(controller::ControllerArgs),
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
+    Rollout(rollout::RolloutArgs),
     Join(join::JoinArgs),
     Unjoin(unjoin::UnjoinArgs),
     Cordon(cordon::CordonArgs),
@@ -56,9 +57,14 @@ struct CompletionsArgs {
     shell: clap_complete::Shell,
 }
 
+/// The command with its subcommands, under the name `fedrs`.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Parses the command line and runs the subcommand. Exits on invalid arguments.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let matches = help::grouped(Cli::command()).get_matches();
+pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
+    let matches = help::grouped(program.command(command())).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         #[cfg(feature = "demo")]
@@ -76,6 +82,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         }
         Command::Plan(args) => block_on(plan::run(args)),
         Command::Explain(args) => block_on(explain::run(args)),
+        Command::Rollout(args) => block_on(rollout::run(args)),
         Command::Join(args) => block_on(join::run(args)),
         Command::Unjoin(args) => block_on(unjoin::run(args)),
         Command::Cordon(args) => block_on(cordon::cordon(args)),
@@ -132,21 +139,61 @@ mod tests {
     #[test]
     #[cfg(feature = "demo")]
     fn all_help_texts() {
-        let mut command = help::grouped(Cli::command()).term_width(100);
+        let mut command = help::grouped(command()).term_width(100);
         command.build();
         let mut text = command.render_long_help().to_string();
+        push_help(&mut command, "fedrs", &mut text);
+        insta::assert_snapshot!(text);
+    }
+
+    /// Adds the help of all subcommands.
+    #[cfg(feature = "demo")]
+    fn push_help(command: &mut clap::Command, path: &str, text: &mut String) {
+        // The first page, or that of the command above, has them.
+        const SHOWN: [&str; 5] = ["log", "log_format", "namespace", "kubeconfig", "context"];
+        let is_nested = path.contains(' ');
         for subcommand in command.get_subcommands_mut() {
-            let name = subcommand.get_name().to_owned();
-            if name == "help" {
+            let path = format!("{path} {}", subcommand.get_name());
+            if path.ends_with(" help") {
                 continue;
             }
-            // The first page has them.
-            *subcommand = std::mem::take(subcommand)
-                .mut_arg("log", |arg| arg.hide(true))
-                .mut_arg("log_format", |arg| arg.hide(true));
+            *subcommand = std::mem::take(subcommand).mut_args(|arg| {
+                let of_above = if is_nested { &SHOWN[..] } else { &SHOWN[..2] };
+                let is_shown = of_above.contains(&arg.get_id().as_str());
+                if is_shown { arg.hide(true) } else { arg }
+            });
             let help = subcommand.render_long_help();
-            let _ = write!(text, "\n==== fedrs {name} ====\n\n{help}");
+            let _ = write!(text, "\n==== {path} ====\n\n{help}");
+            push_help(subcommand, &path, text);
         }
-        insta::assert_snapshot!(text);
+    }
+
+    /// A text that calls a command as `fedrs` would send the user to another file.
+    #[test]
+    fn the_texts_of_a_plugin_name_its_commands() {
+        let mut command = help::grouped(Program::Plugin.command(command())).term_width(100);
+        command.build();
+        let mut text = command.render_long_help().to_string();
+        for name in ["drain", "rollout"] {
+            let subcommand = command.find_subcommand_mut(name);
+            let help = subcommand.expect("it exists").render_long_help();
+            let _ = write!(text, "\n{help}");
+        }
+        for expected in [
+            "Usage: kubectl fedrs [OPTIONS] <COMMAND>",
+            "Usage: kubectl fedrs drain [OPTIONS] <NAME>",
+            "Usage: kubectl fedrs rollout [OPTIONS] <COMMAND>",
+            "  kubectl fedrs uncordon eu-west",
+            "`kubectl fedrs uncordon`",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in:\n{text}");
+        }
+        let all = help::GROUPS.iter().flat_map(|(_, names)| *names);
+        for name in all {
+            let bare = format!("fedrs {name} ");
+            let renamed = format!("kubectl {bare}");
+            let count = |part: &str| text.matches(part).count();
+            assert_eq!(count(&bare), count(&renamed), "{name} in:\n{text}");
+        }
     }
 }

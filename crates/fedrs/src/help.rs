@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// Groups of commands, each with a heading.
-pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Try without a Kubernetes cluster",
         &["demo", "sim", "simulate"],
@@ -16,6 +16,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
         &["join", "cordon", "uncordon", "drain", "unjoin"],
     ),
     ("FederatedReplicaSets", &["plan", "explain"]),
+    ("FederatedDeployments", &["rollout"]),
     ("Other commands", &["completions", "help"]),
 ];
 

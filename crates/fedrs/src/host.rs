@@ -9,14 +9,14 @@ use fedrs_api::ClusterType;
 use kube::{Client, Config};
 use membership::{cluster_client::ClusterClient, kubeconfig::KubeconfigSource};
 
-/// The options for the host cluster.
+/// The options for the host cluster. Commands with subcommands take them before and after these.
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
     /// Kubeconfig of the host cluster. By default $KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     kubeconfig: Option<PathBuf>,
     /// Context in the kubeconfig. By default the current context
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", global = true)]
     context: Option<String>,
 }
 

@@ -19,7 +19,9 @@ mod join;
 mod logging;
 mod output;
 mod plan;
+mod program;
 mod rbac;
+mod rollout;
 mod seed;
 mod server;
 mod set_name;
@@ -35,12 +37,16 @@ mod values;
 
 use std::process::ExitCode;
 
+use program::Program;
+
 fn main() -> ExitCode {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .expect("no other TLS provider is installed before this one");
-    cli::run().unwrap_or_else(|error| {
-        output::print_error(format_args!("error: {error:#}"));
+    let program = Program::current();
+    cli::run(program).unwrap_or_else(|error| {
+        let text = format!("error: {error:#}");
+        output::print_error(program.text(&text, &cli::command()));
         ExitCode::FAILURE
     })
 }

@@ -37,11 +37,25 @@ impl Format {
 /// A table of columns for people, with a newline at the end. Each cell is one line. Aligns the columns `numbers` to the
 /// right. On a narrow terminal, text wraps; a pipe has no width.
 pub(crate) fn table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String>>) -> String {
+    arranged(ContentArrangement::Dynamic, header, numbers, rows)
+}
+
+/// A table as [`table()`] makes it, with one line for each row on any terminal.
+pub(crate) fn wide_table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String>>) -> String {
+    arranged(ContentArrangement::Disabled, header, numbers, rows)
+}
+
+fn arranged(
+    arrangement: ContentArrangement,
+    header: &[&str],
+    numbers: Range<usize>,
+    rows: Vec<Vec<String>>,
+) -> String {
     let of_row = |row: Vec<String>| row.into_iter().map(in_one_line).collect::<Vec<_>>();
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_content_arrangement(arrangement)
         .set_header(header)
         .add_rows(rows.into_iter().map(of_row));
     for number in numbers {
@@ -78,7 +92,7 @@ pub(crate) fn print_error(text: impl Display) {
 }
 
 /// `text` in one printable line: a message of a cluster must not look like progress of its own.
-fn in_one_line(text: impl Display) -> String {
+pub(crate) fn in_one_line(text: impl Display) -> String {
     printable_lines(&text.to_string()).replace('\n', " ")
 }
 

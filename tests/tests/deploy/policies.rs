@@ -36,10 +36,10 @@ fn template() -> Value {
     })
 }
 
-fn set(namespace: &str) -> String {
+fn set(kind: &str, namespace: &str) -> String {
     let set = json!({
         "apiVersion": "fedrs.dev/v1alpha1",
-        "kind": "FederatedReplicaSet",
+        "kind": kind,
         "metadata": { "name": "web", "namespace": namespace },
         "spec": { "selector": { "matchLabels": { "app": "web" } }, "template": template() },
     });
@@ -74,13 +74,17 @@ pub(crate) fn s1_users_get_their_rights_with_the_roles_of_the_cluster(host: &Hos
         ];
         host.kubectl(&question, "").succeeded
     };
-    let sets = "federatedreplicasets.fedrs.dev";
     for (user, may_edit) in [("view", false), ("edit", true), ("admin", true)] {
-        wait_until("the roles are aggregated", 30, || can(user, "get", sets));
-        assert_eq!(can(user, "create", sets), may_edit, "{user}");
-        let scale = format!("{sets}/scale");
-        assert_eq!(can(user, "patch", &scale), may_edit, "{user}");
-        assert!(!can(user, "patch", &format!("{sets}/status")), "{user}");
+        for kind in ["federatedreplicasets", "federateddeployments"] {
+            let sets = &format!("{kind}.fedrs.dev");
+            wait_until("the roles are aggregated", 30, || can(user, "get", sets));
+            assert_eq!(can(user, "create", sets), may_edit, "{user} {kind}");
+            let scale = format!("{sets}/scale");
+            assert_eq!(can(user, "patch", &scale), may_edit, "{user} {kind}");
+            let status = format!("{sets}/status");
+            assert!(!can(user, "patch", &status), "{user} {kind}");
+        }
+        assert!(can(user, "list", "controllerrevisions.apps"), "{user}");
         assert!(!can(user, "get", "memberclusters.fedrs.dev"), "{user}");
     }
 }
@@ -93,40 +97,45 @@ pub(crate) fn s1_users_create_sets_where_they_may_create_replica_sets(host: &Hos
     for namespace in ["allowed", "forbidden", "kube-public"] {
         bind(host, ("ClusterRole", "fedrs-edit"), "jane", namespace);
     }
-    let replica_sets = json!({
+    let workloads = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
-        "metadata": { "name": "replica-sets", "namespace": "allowed" },
-        "rules": [{ "apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["create"] }],
+        "metadata": { "name": "workloads", "namespace": "allowed" },
+        "rules": [{ "apiGroups": ["apps"], "resources": ["replicasets", "deployments"], "verbs": ["create"] }],
     });
-    apply(host, &replica_sets.to_string());
-    bind(host, ("Role", "replica-sets"), "jane", "allowed");
+    apply(host, &workloads.to_string());
+    bind(host, ("Role", "workloads"), "jane", "allowed");
+    for local in ["ReplicaSet", "Deployment"] {
+        rejects_who_may_not_create(host, local);
+    }
+    host.must(&["delete", "--filename=deploy/policies/host.yaml"], "");
+}
+
+/// Jane may create workloads of this kind in `allowed`, and in no other namespace.
+fn rejects_who_may_not_create(host: &Host, local: &str) {
+    let kind = format!("Federated{local}");
     let create = |user: &str, namespace: &str| {
         let user = format!("--as={user}");
         let create = ["create", "--dry-run=server", "--filename=-", &user];
-        host.kubectl(&create, &set(namespace))
+        host.kubectl(&create, &set(&kind, namespace))
     };
     // An API server takes some seconds to apply a policy.
     wait_until("the policy is applied", 30, || {
         !create("jane", "forbidden").succeeded
     });
     let errors = create("jane", "forbidden").errors;
-    assert!(
-        errors.contains(
-            "user jane needs the permission to create ReplicaSets in namespace forbidden"
-        ),
-        "{errors}"
-    );
+    let message =
+        format!("user jane needs the permission to create {local}s in namespace forbidden");
+    assert!(errors.contains(&message), "{errors}");
     let allowed = create("jane", "allowed");
     assert!(allowed.succeeded, "{}", allowed.errors);
     // An administrator, who may create anything there.
     let errors = host.kubectl(
         &["create", "--dry-run=server", "--filename=-"],
-        &set("kube-public"),
+        &set(&kind, "kube-public"),
     );
-    let message = "FederatedReplicaSets are not allowed in system namespaces";
-    assert!(errors.errors.contains(message), "{}", errors.errors);
-    host.must(&["delete", "--filename=deploy/policies/host.yaml"], "");
+    let message = format!("{kind}s are not allowed in system namespaces");
+    assert!(errors.errors.contains(&message), "{}", errors.errors);
 }
 
 pub(crate) fn s7_the_account_in_a_member_changes_its_own_labels_of_pods_only(host: &Host) {

@@ -122,7 +122,8 @@ impl Federation {
         std::fs::set_permissions(self.path(name), mode).unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// The path of a file in the working directory of the commands.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -137,7 +138,18 @@ impl Federation {
         environment: &[(&str, &str)],
         arguments: &str,
     ) -> Outcome {
-        let mut command = command(self.directory.path());
+        let program = Path::new(env!("CARGO_BIN_EXE_fedrs"));
+        self.run(program, environment, arguments).await
+    }
+
+    /// Runs a program with environment variables and with `arguments`, separated by spaces.
+    pub(crate) async fn run(
+        &self,
+        program: &Path,
+        environment: &[(&str, &str)],
+        arguments: &str,
+    ) -> Outcome {
+        let mut command = command_of(program, self.directory.path());
         command
             .args(arguments.split_whitespace())
             .envs(environment.iter().copied());
@@ -250,7 +262,11 @@ pub(crate) fn signal(name: &str, process: &Child) {
 }
 
 fn command(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fedrs"));
+    command_of(Path::new(env!("CARGO_BIN_EXE_fedrs")), directory)
+}
+
+fn command_of(program: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .current_dir(directory)
         .env("KUBECONFIG", "host.yaml")

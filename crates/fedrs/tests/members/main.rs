@@ -9,3 +9,4 @@ mod commands;
 mod controlled;
 mod federation;
 mod plan;
+mod rollout;

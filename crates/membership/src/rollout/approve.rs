@@ -1,8 +1,8 @@
 //! Approve: a step of the rollout may begin.
 
 use fedrs_api::{
-    ConditionType, FederatedDeployment, MAX_ENTRIES, RolloutApproval, StepApproval, closest_name,
-    conditions,
+    ConditionType, FederatedDeployment, FederatedReplicaSetStatus, MAX_ENTRIES, RolloutApproval,
+    StepApproval, closest_name, conditions,
 };
 use serde_json::json;
 
@@ -40,25 +40,18 @@ fn decide(
     let status = deployment.status.as_ref();
     let observed = status.filter(|_| is_observed(deployment));
     let status = observed.ok_or_else(|| Error::NotObserved(name.to_owned()))?;
+    let rollout = deployment.spec.rollout.as_ref();
+    let present = rollout.map_or(&[][..], |rollout| &rollout.approvals);
     let step = match step {
         Some(step) => {
             check_step(name, deployment, step)?;
             step
         }
-        None => awaited_step(status).ok_or_else(|| {
-            let progressing = conditions::find(&status.conditions, ConditionType::Progressing);
-            Error::NoStepWaits {
-                deployment: name.to_owned(),
-                progress: progressing.map_or(String::new(), |found| found.message.clone()),
-            }
-        })?,
+        None => awaited_step(status)
+            .or_else(|| approved_step(status, present))
+            .ok_or_else(|| none_waits(name, status))?,
     };
-    let approval = RolloutApproval {
-        step: step.to_owned(),
-        revision: status.update_revision.clone().unwrap_or_default(),
-    };
-    let rollout = deployment.spec.rollout.as_ref();
-    let present = rollout.map_or(&[][..], |rollout| &rollout.approvals);
+    let approval = approval(status, step);
     let existed = present.contains(&approval);
     let change = (!existed).then(|| {
         let approvals = added(present, &approval, status.current_revision.as_deref());
@@ -71,6 +64,31 @@ fn decide(
         existed,
     };
     Ok((change, approval))
+}
+
+/// The approval of a step for the revision that is rolled out.
+fn approval(status: &FederatedReplicaSetStatus, step: &str) -> RolloutApproval {
+    RolloutApproval {
+        step: step.to_owned(),
+        revision: status.update_revision.clone().unwrap_or_default(),
+    }
+}
+
+/// The step that is being updated, if it has its approval: who repeats the command has what they want.
+fn approved_step<'a>(
+    status: &'a FederatedReplicaSetStatus,
+    present: &[RolloutApproval],
+) -> Option<&'a str> {
+    let step = status.rollout.as_ref()?.step.as_deref()?;
+    present.contains(&approval(status, step)).then_some(step)
+}
+
+fn none_waits(name: &str, status: &FederatedReplicaSetStatus) -> Error {
+    let progressing = conditions::find(&status.conditions, ConditionType::Progressing);
+    Error::NoStepWaits {
+        deployment: name.to_owned(),
+        progress: progressing.map_or(String::new(), |found| found.message.clone()),
+    }
 }
 
 /// Fails unless the step exists and needs an approval.

@@ -59,6 +59,8 @@ fn the_step_that_waits_is_approved_for_the_revision_that_is_rolled_out() {
         // Before it waits.
         (false, Some("all"), json!([old]), Some(json!([old, new]))),
         (true, None, json!([new]), None),
+        // Once more.
+        (false, None, json!([new]), None),
     ] {
         let existed = expected.is_none();
         let approved = approve(&deployment(waits, &before), step);

@@ -1,0 +1,79 @@
+//! `fedrs rollout history`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use membership::rollout::{History, Revision, Target, history};
+
+use super::{NameArgs, kubectl_name};
+use crate::output::{self, Format};
+
+/// The columns of the revisions.
+const HEADER: &[&str] = &["REVISION", "NAME", "CHANGE-CAUSE", "CLUSTERS"];
+
+/// Show the revisions, or the template of one
+#[derive(Args)]
+#[command(after_help = "Examples:
+  # Show the revisions, and which clusters have them
+  fedrs rollout history web
+
+  # Show the pod template of revision 3
+  fedrs rollout history web --revision=3")]
+pub(super) struct HistoryArgs {
+    #[command(flatten)]
+    pub(super) name: NameArgs,
+    /// Show the pod template of the revision with this number
+    #[arg(long, value_name = "N")]
+    revision: Option<i64>,
+    /// Output format. By default a table
+    #[arg(long, short, value_enum, value_name = "FORMAT")]
+    output: Option<Format>,
+}
+
+pub(super) async fn run(target: Target<'_>, args: &HistoryArgs) -> anyhow::Result<ExitCode> {
+    let history = history(target).await?;
+    let name = kubectl_name(target);
+    let text = match (args.revision, args.output) {
+        (None, None) => table(&name, &history),
+        (None, Some(format)) => format.serialize(&history.revisions),
+        (Some(number), None) => template(&name, history.find(number)?),
+        (Some(number), Some(format)) => format.serialize(history.find(number)?),
+    };
+    Ok(output::print(&text))
+}
+
+fn table(name: &str, history: &History) -> String {
+    if history.revisions.is_empty() {
+        return format!("{name}\nNo revisions yet.\n");
+    }
+    let rows = history.revisions.iter().map(|revision| {
+        let cause = revision.change_cause.as_deref();
+        vec![
+            revision.revision.to_string(),
+            revision.name.clone(),
+            cause.unwrap_or("<none>").to_owned(),
+            or_none(&revision.clusters),
+        ]
+    });
+    let table = output::table(HEADER, 0..0, rows.collect());
+    format!("{name}\n{table}")
+}
+
+fn or_none(clusters: &[String]) -> String {
+    match clusters {
+        [] => "<none>".to_owned(),
+        clusters => clusters.join(","),
+    }
+}
+
+/// The template below a heading, indented.
+fn template(name: &str, revision: &Revision) -> String {
+    let yaml = Format::Yaml.serialize(&revision.template);
+    let lines = yaml.lines().map(|line| format!("  {line}\n"));
+    let cause = revision.change_cause.as_ref();
+    let cause = cause.map_or(String::new(), |cause| format!("Change Cause: {cause}\n"));
+    let number = revision.revision;
+    let mut text = format!("{name} with revision #{number}\n{cause}Pod Template:\n");
+    text.extend(lines);
+    text
+}

@@ -1,0 +1,211 @@
+//! `fedrs rollout`: shows and changes the rollouts of FederatedDeployments, with the commands, flags and words of `kubectl
+//! rollout`.
+//!
+//! ```text
+//! arguments --> membership::rollout --> lines, tables, a diff, or a table that is redrawn
+//! ```
+
+mod diff;
+mod history;
+mod live;
+mod status;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use membership::rollout::{self, Target, Undo};
+
+use self::{diff::DiffArgs, history::HistoryArgs, status::StatusArgs};
+use crate::{
+    host::HostArgs,
+    output::{print_error, print_line},
+    set_name::{self, SET_NAME},
+};
+
+/// Show or change the rollout of a FederatedDeployment
+#[derive(Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct RolloutArgs {
+    #[command(subcommand)]
+    command: RolloutCommand,
+    /// Namespace of the FederatedDeployment. By default the namespace of the kubeconfig's context
+    #[arg(long, short, value_name = "NAME", global = true)]
+    namespace: Option<String>,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+#[derive(Subcommand)]
+enum RolloutCommand {
+    Status(StatusArgs),
+    History(HistoryArgs),
+    Diff(DiffArgs),
+    Undo(UndoArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
+    Restart(RestartArgs),
+    Approve(ApproveArgs),
+}
+
+/// Roll back to an earlier revision
+///
+/// The template of the revision becomes that of the spec, and is rolled out. The revision gets the next number. While the
+/// rollout is paused, the spec changes, and the rollout begins when it is resumed.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  # Roll back to the revision before the current template
+  fedrs rollout undo web
+
+  # Roll back to revision 3
+  fedrs rollout undo web --to-revision=3")]
+struct UndoArgs {
+    #[command(flatten)]
+    name: NameArgs,
+    /// The revision to roll back to, by its number in `fedrs rollout history`. By default, and with 0, the latest one with
+    /// another template than the spec
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(i64).range(0..))]
+    to_revision: i64,
+}
+
+/// Pause the rollout: no more pods are updated. Scaling, repair and moves go on
+#[derive(Args)]
+#[command(after_help = "Examples:
+  # Stop the rollout of the FederatedDeployment web in the namespace shop
+  fedrs rollout pause shop/web")]
+struct PauseArgs {
+    #[command(flatten)]
+    name: NameArgs,
+}
+
+/// Resume a paused rollout
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fedrs rollout resume web")]
+struct ResumeArgs {
+    #[command(flatten)]
+    name: NameArgs,
+}
+
+/// Replace all pods, within the budget and in the order of a rollout
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fedrs rollout restart web")]
+struct RestartArgs {
+    #[command(flatten)]
+    name: NameArgs,
+}
+
+/// Approve a step of the rollout, for the revision that is rolled out
+///
+/// Without the name of a step, the command approves the one that waits for its approval.
+#[derive(Args)]
+#[command(
+    allow_missing_positional = true,
+    after_help = "Examples:
+  # Approve the step that waits
+  fedrs rollout approve web
+
+  # Approve the step europe before it waits
+  fedrs rollout approve europe shop/web"
+)]
+struct ApproveArgs {
+    /// The step. By default the one that waits for its approval
+    step: Option<String>,
+    #[command(flatten)]
+    name: NameArgs,
+}
+
+/// The FederatedDeployment of a command.
+#[derive(Args)]
+struct NameArgs {
+    /// The FederatedDeployment. fdeploy/NAME works as well
+    #[arg(value_name = SET_NAME, required = true)]
+    name: String,
+}
+
+impl RolloutCommand {
+    /// The FederatedDeployment as the user names it.
+    fn name(&self) -> &str {
+        match self {
+            Self::Status(args) => &args.name.name,
+            Self::History(args) => &args.name.name,
+            Self::Diff(args) => &args.name.name,
+            Self::Undo(args) => &args.name.name,
+            Self::Pause(args) => &args.name.name,
+            Self::Resume(args) => &args.name.name,
+            Self::Restart(args) => &args.name.name,
+            Self::Approve(args) => &args.name.name,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
+    let command = args.command;
+    let name = command.name().to_owned();
+    let (namespace, name) = set_name::parse_deployment(&name, args.namespace.as_deref())?;
+    let host = args.host.client().await?;
+    let target = Target {
+        host: &host,
+        namespace: namespace.unwrap_or(host.namespace()),
+        name,
+    };
+    match command {
+        RolloutCommand::Status(args) => return status::run(target, &args).await,
+        RolloutCommand::History(args) => return history::run(target, &args).await,
+        RolloutCommand::Diff(args) => return diff::run(target, &args).await,
+        RolloutCommand::Undo(args) => undo(target, args.to_revision).await?,
+        RolloutCommand::Pause(_) => {
+            rollout::pause(target).await?;
+            report(target, "paused");
+        }
+        RolloutCommand::Resume(_) => {
+            rollout::resume(target).await?;
+            report(target, "resumed");
+        }
+        RolloutCommand::Restart(_) => {
+            rollout::restart(target, Timestamp::now()).await?;
+            report(target, "restarted");
+        }
+        RolloutCommand::Approve(args) => approve(target, args.step.as_deref()).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn undo(target: Target<'_>, revision: i64) -> anyhow::Result<()> {
+    let undone = rollout::undo(target, Some(revision).filter(|number| *number > 0)).await?;
+    match undone {
+        Undo::RolledBack { is_paused, .. } => {
+            report(target, "rolled back");
+            if is_paused {
+                print_error("The rollout is paused: it begins when it is resumed.");
+            }
+        }
+        Undo::AlreadyThere { revision } => {
+            let text =
+                format!("skipped rollback (current template already matches revision {revision})");
+            report(target, &text);
+        }
+    }
+    Ok(())
+}
+
+async fn approve(target: Target<'_>, step: Option<&str>) -> anyhow::Result<()> {
+    let approval = rollout::approve(target, step).await?;
+    let already = if approval.existed { "already " } else { "" };
+    let (step, revision) = (approval.step, approval.revision);
+    let text = format!("step {step} {already}approved for revision {revision}");
+    report(target, &text);
+    Ok(())
+}
+
+/// Prints what was done, as `kubectl` does.
+fn report(target: Target<'_>, done: &str) {
+    print_line(format_args!("{} {done}", kubectl_name(target)));
+}
+
+/// `federateddeployment.fedrs.dev/web`.
+fn kubectl_name(target: Target<'_>) -> String {
+    format!("federateddeployment.fedrs.dev/{}", target.name)
+}
