@@ -86,11 +86,9 @@ impl Step {
                     step.requested = member.set().map(|_| believed.max(open));
                 }
                 step.observe(snapshot, member, change.is_some(), now);
-                if let Some(since) = member.writes.rejected_since()
-                    && plan.members[index].target.total() > member.requested()
-                {
+                if plan.members[index].target.total() > member.requested() {
                     // Other members may use up the surge, so that this one needs no write now.
-                    step.writes = step.writes.rejected(since);
+                    step.writes = step.writes.with_failures_of(&member.writes);
                 }
                 let is_due = writes == Writes::Due && step.held_until.is_none();
                 if let Some(change) = change.filter(|_| is_due) {

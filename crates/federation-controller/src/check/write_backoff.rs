@@ -82,11 +82,23 @@ impl WriteBackoff {
         self
     }
 
-    fn without_failures(mut self) -> Self {
-        self.0.write_failures = 0;
-        self.0.write_failure_time = None;
-        self.0.write_error = None;
-        self.0.write_rejected_since = None;
+    fn without_failures(self) -> Self {
+        self.with_failures_of(&Self::default())
+    }
+
+    /// The history with the failed writes of an `earlier` one.
+    pub(super) fn with_failures_of(mut self, earlier: &Self) -> Self {
+        let WriteHistory {
+            write_failures,
+            write_failure_time,
+            write_error,
+            write_rejected_since,
+            ..
+        } = earlier.0.clone();
+        self.0.write_failures = write_failures;
+        self.0.write_failure_time = write_failure_time;
+        self.0.write_error = write_error;
+        self.0.write_rejected_since = write_rejected_since;
         self
     }
 

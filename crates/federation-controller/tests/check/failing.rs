@@ -50,6 +50,29 @@ fn f38_a_rejected_write_is_retried_with_exponential_backoff() {
 }
 
 #[test]
+fn f38_a_member_whose_writes_fail_is_not_written_more_often_because_others_use_up_the_surge() {
+    let mut world = World::settled(12);
+    world.frs = frs(18, even(true));
+    let mut tried = 0;
+    for now in 0..120 {
+        world.now = now;
+        // Each second one, b may yet get many replicas.
+        let set = world.members[1].view.workload.as_mut().unwrap();
+        set.open_scale_up = (now % 2 == 1).then_some(18);
+        world.previous.clusters[1].internal.requested_replicas = Some(18);
+        let decided = world.step_unless(|action| {
+            (action.member == "c").then(|| Outcome::Conflict("changed meanwhile".into()))
+        });
+        tried += decided
+            .actions
+            .iter()
+            .filter(|action| action.member == "c")
+            .count();
+    }
+    assert!(tried <= 7, "{tried} times in two minutes");
+}
+
+#[test]
 fn f27_failures_are_reset_by_a_write_and_when_none_is_needed() {
     let (world, _) = tries(&Outcome::Failed("no".into()));
     let mut written = world.clone();
