@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,23 @@ pub struct ClusterWait {
     /// When the wait ends at the latest; absent if only an event ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+}
+
+impl ClusterWait {
+    /// A wait, to the second: times by the process's own clock differ by less from one check to the next.
+    pub fn new(
+        reason: WaitReason,
+        message: impl Into<String>,
+        until: impl Into<Option<Timestamp>>,
+    ) -> Self {
+        let until = until.into();
+        let until = until.map(|until| until.round(Unit::Second).unwrap_or(until));
+        Self {
+            reason,
+            message: message.into(),
+            until: until.map(Time),
+        }
+    }
 }
 
 /// Completes "waiting": `until 2027-01-15T08:02:00Z for 2 pods to be scheduled`.

@@ -1,7 +1,7 @@
 //! The rollout of a FederatedDeployment: what the members show, in the terms of `federated-rollout`, and what that decides.
 
 use federated_rollout::{
-    Account, Decision, Deployment, Member, MemberAccount, MemberState, Rollout, Strategy, step,
+    Account, Decision, Deployment, Member, MemberState, Rollout, Strategy, step,
 };
 use fedrs_api::revision_name;
 use jiff::Timestamp;
@@ -60,11 +60,6 @@ pub(super) fn decide(
     } else {
         decision
     })
-}
-
-/// What moves may rely on in the member with this index; `None` without a rollout.
-pub(super) fn account(rollout: Option<&Decision>, member: usize) -> Option<MemberAccount> {
-    rollout?.account.members.get(member).copied()
 }
 
 impl MemberEvaluation<'_> {

@@ -1,6 +1,6 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
-use federated_rollout::{Action as RolloutAction, Decision};
+use federated_rollout::{Action as RolloutAction, Decision, MemberAccount};
 use fedrs_api::SetKind;
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
@@ -10,7 +10,6 @@ use super::{
     evaluation::MemberEvaluation,
     moves::{ReplicaState, next_step},
     plan::{MemberTarget, Plan},
-    rollout::account,
     snapshot::{NamespaceState, Snapshot},
     write_backoff::WriteBackoff,
 };
@@ -208,6 +207,11 @@ fn action(
         change,
         repairs,
     }
+}
+
+/// What moves may rely on in the member with this index; `None` without a rollout.
+fn account(rollout: Option<&Decision>, member: usize) -> Option<MemberAccount> {
+    rollout?.account.members.get(member).copied()
 }
 
 /// The write of the rollout in the local Deployment of `member`, if there is one. It goes before all others.

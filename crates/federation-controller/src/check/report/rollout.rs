@@ -8,7 +8,6 @@ use fedrs_api::{
 };
 use jiff::Timestamp;
 
-use super::{conditions::FrsCondition, waits::wait};
 use crate::{
     check::{
         count::{from_status, to_status},
@@ -18,6 +17,9 @@ use crate::{
     event::Event,
     short_list::short_list,
 };
+
+/// A condition of a FederatedDeployment.
+type RolloutCondition = NewCondition<ConditionType, ConditionReason>;
 
 /// A rollout, with what was decided.
 #[derive(Clone, Copy)]
@@ -89,11 +91,11 @@ impl<'a> RolloutReport<'a> {
     }
 
     /// The conditions that a Deployment has as well.
-    pub(super) fn conditions(&self, status: &FederatedReplicaSetStatus) -> [FrsCondition; 2] {
+    pub(super) fn conditions(&self, status: &FederatedReplicaSetStatus) -> [RolloutCondition; 2] {
         [self.available(status), self.progressing()]
     }
 
-    fn available(&self, status: &FederatedReplicaSetStatus) -> FrsCondition {
+    fn available(&self, status: &FederatedReplicaSetStatus) -> RolloutCondition {
         use ConditionReason as Reason;
         let desired = u64::from(self.decision.snapshot.frs.replicas);
         let least = desired.saturating_sub(self.decided.account.limits.unavailable);
@@ -108,7 +110,7 @@ impl<'a> RolloutReport<'a> {
         NewCondition::new(ConditionType::Available, holds, reason, message)
     }
 
-    fn progressing(&self) -> FrsCondition {
+    fn progressing(&self) -> RolloutCondition {
         let reason = self.reason();
         let status = match reason {
             ConditionReason::ProgressDeadlineExceeded | ConditionReason::RolledBack => {
@@ -218,7 +220,7 @@ impl<'a> RolloutReport<'a> {
     pub(super) fn wait(&self, member: &MemberDecision<'_>) -> Option<ClusterWait> {
         let reason = member.rollout_wait?;
         let (what, until) = self.described(reason);
-        Some(wait(WaitReason::Rollout, what, until))
+        Some(ClusterWait::new(WaitReason::Rollout, what, until))
     }
 
     fn described(&self, reason: &RolloutWait) -> (String, Option<Timestamp>) {

@@ -3,8 +3,7 @@
 //! A time that has passed stays until the next check: the end of a wait alone must not change the status.
 
 use fedrs_api::{ClusterWait, WaitReason, pluralize};
-use jiff::{Timestamp, Unit};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use jiff::Timestamp;
 
 use super::{cluster_message::waits_for, rollout::RolloutReport};
 use crate::check::{
@@ -22,7 +21,7 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
     match evaluation.eligibility {
         Eligibility::Joining { until } => {
             let what = "the cluster to answer";
-            vec![wait(WaitReason::FirstAnswer, what, until)]
+            vec![ClusterWait::new(WaitReason::FirstAnswer, what, until)]
         }
         Eligibility::Unknown {
             until, ref cause, ..
@@ -49,22 +48,6 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
     }
 }
 
-pub(super) fn wait(
-    reason: WaitReason,
-    message: impl Into<String>,
-    until: impl Into<Option<Timestamp>>,
-) -> ClusterWait {
-    // To the second: times by the process's own clock differ by less from one check to the next.
-    let until = until
-        .into()
-        .map(|until| until.round(Unit::Second).unwrap_or(until));
-    ClusterWait {
-        reason,
-        message: message.into(),
-        until: until.map(Time),
-    }
-}
-
 /// Until when a member of an unknown state keeps its replicas.
 fn recovery(
     member: &MemberEvaluation<'_>,
@@ -75,14 +58,14 @@ fn recovery(
     (replicas > 0).then(|| match until {
         None => {
             let what = format!("the cluster to recover ({cause})");
-            wait(WaitReason::Recovery, what, None)
+            ClusterWait::new(WaitReason::Recovery, what, None)
         }
         Some(until) => {
             let replicas = pluralize(replicas, "replica");
             let what = format!(
                 "the cluster to recover ({cause}); otherwise other clusters get its {replicas}"
             );
-            wait(WaitReason::GracePeriod, what, until)
+            ClusterWait::new(WaitReason::GracePeriod, what, until)
         }
     })
 }
@@ -94,13 +77,13 @@ fn deletion(decision: &Decision<'_>, member: &MemberEvaluation<'_>) -> Option<Cl
     let until = until.filter(|until| *until > decision.now);
     let otherwise = until.map_or("", |_| "; otherwise other clusters get its replicas");
     let what = format!("the deletion of the ReplicaSet, which {finalizers}{otherwise}");
-    Some(wait(WaitReason::Deletion, what, until))
+    Some(ClusterWait::new(WaitReason::Deletion, what, until))
 }
 
 /// The next attempt of what the member rejects, or another writer undoes.
 fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
     let evaluation = member.evaluation;
-    let attempt = |what, at: Option<Timestamp>| wait(WaitReason::Backoff, what, at);
+    let attempt = |what, at: Option<Timestamp>| ClusterWait::new(WaitReason::Backoff, what, at);
     let held_until = member.step.held_until;
     let creation = member.creation_rejection();
     let template = evaluation.template_rejection;
@@ -133,17 +116,17 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
     [
         (is_written && missing > target.probes).then(|| {
             let what = format!("{} to become available", replicas(missing));
-            wait(WaitReason::Availability, what, None)
+            ClusterWait::new(WaitReason::Availability, what, None)
         }),
         (is_written && beyond_surge > 0)
-            .then(|| wait(WaitReason::Surge, "the surge to allow more replicas", None)),
+            .then(|| ClusterWait::new(WaitReason::Surge, "the surge to allow more replicas", None)),
         (is_written && removed > 0).then(|| {
             let what = format!("{} to be removed", replicas(removed));
-            wait(WaitReason::Removal, what, None)
+            ClusterWait::new(WaitReason::Removal, what, None)
         }),
         stabilizes_at.map(|until| {
             let what = "the cluster to be healthy for long enough";
-            wait(WaitReason::StabilizationWindow, what, until)
+            ClusterWait::new(WaitReason::StabilizationWindow, what, until)
         }),
     ]
 }
@@ -160,13 +143,13 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
         let what = format!(
             "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
         );
-        wait(WaitReason::EarlierWrites, what, until)
+        ClusterWait::new(WaitReason::EarlierWrites, what, until)
     } else if member.waits_for_unknown() {
         let what = format!("clusters whose state is unknown, before {replicas} can be removed");
-        wait(WaitReason::Recovery, what, None)
+        ClusterWait::new(WaitReason::Recovery, what, None)
     } else {
         let what = format!("replacements of {replicas}");
-        wait(WaitReason::Replacements, what, None)
+        ClusterWait::new(WaitReason::Replacements, what, None)
     })
 }
 
@@ -183,7 +166,7 @@ fn capacity(decision: &Decision<'_>, member: &MemberDecision<'_>) -> [Option<Clu
         (leaving > 0).then(|| {
             let (pods, replicas) = (pluralize(leaving, "pod"), pluralize(leaving, "replica"));
             let what = format!("a node for {pods}; otherwise other clusters get {replicas}");
-            wait(
+            ClusterWait::new(
                 WaitReason::UnscheduledTimeout,
                 what,
                 scheduling.next_failure,
@@ -191,11 +174,11 @@ fn capacity(decision: &Decision<'_>, member: &MemberDecision<'_>) -> [Option<Clu
         }),
         has_probes.then(|| {
             let what = "a pending pod to be scheduled, which shows capacity";
-            wait(WaitReason::CapacityProbe, what, None)
+            ClusterWait::new(WaitReason::CapacityProbe, what, None)
         }),
         next_attempt.map(|at| {
             let what = "the next attempt to add more than capacity probes";
-            wait(WaitReason::CapacityProbe, what, at)
+            ClusterWait::new(WaitReason::CapacityProbe, what, at)
         }),
     ]
 }
