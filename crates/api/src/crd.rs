@@ -10,8 +10,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::{
-    FederatedDeployment, FederatedReplicaSet, FieldError, MemberCluster, field::Errors, placement,
-    schema,
+    FederatedDeployment, FederatedReplicaSet, FieldError, MemberCluster, SetKind, field::Errors,
+    placement, schema,
 };
 
 /// All CRDs of fedrs, ready to install.
@@ -75,11 +75,13 @@ pub fn as_yaml(crd: &CustomResourceDefinition) -> String {
     serde_saphyr::to_string(crd).expect("a CRD is made of strings, numbers and maps")
 }
 
-/// The errors for which an API server rejects a FederatedReplicaSet by its schema: unknown fields, wrong types, missing
-/// fields.
+/// The errors for which an API server rejects a set by the schema of its kind: unknown fields, wrong types, missing fields.
 #[must_use]
-pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
-    let crd = finish(without_rollouts(FederatedReplicaSet::crd()));
+pub fn schema_errors(kind: SetKind, set: &Value) -> Vec<FieldError> {
+    let crd = finish(match kind {
+        SetKind::FederatedReplicaSet => without_rollouts(FederatedReplicaSet::crd()),
+        SetKind::FederatedDeployment => FederatedDeployment::crd(),
+    });
     let schema = crd
         .spec
         .versions
@@ -87,7 +89,7 @@ pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
         .find_map(|version| version.schema?.open_api_v3_schema);
     let schema = schema.expect("the derive writes a schema");
     let mut errors = Errors::default();
-    let Some(object) = frs.as_object() else {
+    let Some(object) = set.as_object() else {
         errors.add("the object", "must be an object");
         return errors.into_list();
     };
@@ -99,7 +101,7 @@ pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     schema::check(&schema, &Value::Object(own), "", &mut errors);
-    placement::check_fields(&frs["spec"]["placement"], "spec.placement", &mut errors);
+    placement::check_fields(&set["spec"]["placement"], "spec.placement", &mut errors);
     errors.into_list()
 }
 

@@ -2,14 +2,30 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::Serialize;
+
 /// The kind of a federated set, and so of the workloads that it has in the members.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum SetKind {
     /// A FederatedReplicaSet has a ReplicaSet in each member.
     #[default]
     FederatedReplicaSet,
     /// A FederatedDeployment has a Deployment in each member.
     FederatedDeployment,
+}
+
+impl SetKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::FederatedReplicaSet, Self::FederatedDeployment];
+
+    /// The kind as objects have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FederatedReplicaSet => "FederatedReplicaSet",
+            Self::FederatedDeployment => "FederatedDeployment",
+        }
+    }
 }
 
 /// Kind, namespace and name of a federated set, and of its local workloads. Cheap to clone.
@@ -51,7 +67,7 @@ impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             SetKind::FederatedReplicaSet => {}
-            SetKind::FederatedDeployment => f.write_str("FederatedDeployment ")?,
+            kind @ SetKind::FederatedDeployment => write!(f, "{} ", kind.as_str())?,
         }
         write!(f, "{}/{}", self.namespace, self.name)
     }

@@ -247,10 +247,11 @@ fn f2_a_placement_without_clusters_spreads_evenly(#[case] placement: Value) {
 #[test]
 fn f4_a_misspelt_preference_is_named_with_its_field() {
     let frs = json!({ "spec": { "placement": { "clusters": { "eu": { "wieght": 1 } } } } });
-    let errors: Vec<_> = fedrs_api::crd::schema_errors(&frs)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let errors: Vec<_> =
+        fedrs_api::crd::schema_errors(fedrs_api::SetKind::FederatedReplicaSet, &frs)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
     let expected = "spec.placement.clusters[eu].wieght: is not a known field".to_owned();
     assert!(errors.contains(&expected), "{errors:?}");
 }

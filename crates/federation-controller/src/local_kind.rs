@@ -4,10 +4,7 @@ use fedrs_api::SetKind;
 
 /// The kind of a set.
 pub(crate) fn set_kind(set: SetKind) -> &'static str {
-    match set {
-        SetKind::FederatedReplicaSet => "FederatedReplicaSet",
-        SetKind::FederatedDeployment => "FederatedDeployment",
-    }
+    set.as_str()
 }
 
 /// The path of all sets of this kind in `namespace`, or in all namespaces.

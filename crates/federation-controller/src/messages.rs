@@ -106,7 +106,7 @@ pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";
 pub(crate) const NOT_WATCHED: &str = "ReplicaSets and pods are no longer watched";
 pub(crate) const SYNCED: &str = "ReplicaSets and pods are watched";
 pub(crate) const NOT_SYNCED: &str = "ReplicaSets and pods are not listed yet";
-pub(crate) const DRAINED: &str = "no replica of a FederatedReplicaSet is left";
+pub(crate) const DRAINED: &str = "no replica is left";
 
 pub(crate) fn stale(since: Timestamp) -> String {
     format!("the watch is down: the view is from {since:.0}")
@@ -166,7 +166,7 @@ pub(crate) fn draining(totals: &WorkloadTotals) -> String {
     format!(
         "{} of {} left: {}{more}",
         pluralize(totals.replicas, "replica"),
-        pluralize(totals.workloads, "FederatedReplicaSet"),
+        pluralize(totals.workloads, "set"),
         named.join(", ")
     )
 }

@@ -10,7 +10,7 @@ use crate::output;
   # Install or update the CRDs
   fedrs crds | kubectl apply --server-side -f -
 
-  # Delete the CRDs and all FederatedReplicaSets
+  # Delete the CRDs, and all FederatedReplicaSets and FederatedDeployments
   fedrs crds | kubectl delete -f -")]
 pub(crate) struct CrdsArgs {}
 

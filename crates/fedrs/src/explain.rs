@@ -1,8 +1,9 @@
-//! `fedrs explain`: shows how many replicas of a FederatedReplicaSet each cluster has, and why.
+//! `fedrs explain`: shows how many replicas of a set each cluster has, and why.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use fedrs_api::{ClusterStatus, SetKind};
 use jiff::Timestamp;
 use membership::explain::{Explanation, explain};
 
@@ -12,7 +13,7 @@ use crate::{
     set_name::{self, SET_NAME},
 };
 
-/// The columns of the clusters.
+/// The columns of the clusters of a FederatedReplicaSet.
 const CLUSTER_HEADER: &[&str] = &[
     "CLUSTER",
     "DESIRED",
@@ -23,24 +24,43 @@ const CLUSTER_HEADER: &[&str] = &[
     "STATE",
     "MESSAGE",
 ];
+/// The columns of the clusters of a FederatedDeployment.
+const DEPLOYMENT_CLUSTER_HEADER: &[&str] = &[
+    "CLUSTER",
+    "DESIRED",
+    "READY",
+    "AVAILABLE",
+    "PENDING",
+    "CAPACITY",
+    "UP-TO-DATE",
+    "REVISION",
+    "STATE",
+    "MESSAGE",
+];
 /// The columns of the waits.
 const WAIT_HEADER: &[&str] = &["CLUSTER", "WAITING FOR", "UNTIL"];
 /// The columns of the conditions.
 const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 
-/// Show how many replicas of a FederatedReplicaSet each cluster has, and why
+/// Show how many replicas of a FederatedReplicaSet or FederatedDeployment each cluster has, and why
+///
+/// Of a FederatedDeployment, the command also shows which revision each cluster has, what the rollout waits for, and how much
+/// of its budget is in use.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  # Explain the FederatedReplicaSet web in the namespace of the current context
+  # Explain the FederatedReplicaSet or FederatedDeployment web in the namespace of the current context
   fedrs explain web
 
-  # Explain a FederatedReplicaSet in another namespace, as JSON
+  # Explain the FederatedDeployment web, if there is a FederatedReplicaSet of this name, too
+  fedrs explain fdeploy/web
+
+  # Explain a set in another namespace, as JSON
   fedrs explain web -n shop -o json")]
 pub(crate) struct ExplainArgs {
-    /// The FederatedReplicaSet
+    /// The set. The kind is frs or fdeploy, and needed if both have the name
     #[arg(value_name = SET_NAME)]
     set: String,
-    /// Namespace of the FederatedReplicaSet. By default the namespace of the kubeconfig's context
+    /// Namespace of the set. By default the namespace of the kubeconfig's context
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
     /// Output format. By default a table
@@ -50,12 +70,11 @@ pub(crate) struct ExplainArgs {
     host: HostArgs,
 }
 
-/// Reads the FederatedReplicaSet and prints the explanation.
+/// Reads the set and prints the explanation.
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let (namespace, name) = set_name::parse(&args.set, args.namespace.as_deref())?;
+    let set = set_name::parse(&args.set, args.namespace.as_deref())?;
     let host = args.host.client().await?;
-    let namespace = namespace.unwrap_or(host.namespace());
-    let explanation = explain(&host, namespace, name).await?;
+    let explanation = explain(&host, &set.on(&host)).await?;
     let text = match args.output {
         Some(format) => format.serialize(&explanation),
         None => table(&explanation, Timestamp::now()),
@@ -66,21 +85,12 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
 /// The explanation for people at `now`: a summary, and tables of the clusters, of what is waited for, and of the conditions.
 fn table(explanation: &Explanation, now: Timestamp) -> String {
     let status = &explanation.status;
-    let clusters = status.clusters.iter().map(|cluster| {
-        let capacity = cluster.capacity;
-        vec![
-            cluster.name.clone(),
-            cluster.desired_replicas.to_string(),
-            cluster.ready_replicas.to_string(),
-            cluster.available_replicas.to_string(),
-            cluster.unscheduled_replicas.to_string(),
-            capacity.map_or("-".to_owned(), |capacity| capacity.to_string()),
-            cluster
-                .state
-                .map_or("-".to_owned(), |state| state.to_string()),
-            cluster.message.clone(),
-        ]
-    });
+    let clusters = status.clusters.iter();
+    let clusters = clusters.map(|cluster| cluster_row(explanation.kind, cluster));
+    let (cluster_header, counts) = match explanation.kind {
+        SetKind::FederatedReplicaSet => (CLUSTER_HEADER, 1..6),
+        SetKind::FederatedDeployment => (DEPLOYMENT_CLUSTER_HEADER, 1..7),
+    };
     let waits = status.clusters.iter().flat_map(|cluster| {
         let waits = cluster.waits.iter();
         waits.map(|wait| {
@@ -102,7 +112,7 @@ fn table(explanation: &Explanation, now: Timestamp) -> String {
     });
     let mut text = format!("{explanation}\n");
     for (header, numbers, rows) in [
-        (CLUSTER_HEADER, 1..6, clusters.collect::<Vec<_>>()),
+        (cluster_header, counts, clusters.collect::<Vec<_>>()),
         (WAIT_HEADER, 0..0, waits.collect()),
         (CONDITION_HEADER, 0..0, conditions.collect()),
     ] {
@@ -112,6 +122,26 @@ fn table(explanation: &Explanation, now: Timestamp) -> String {
         }
     }
     text
+}
+
+/// The cells of a cluster.
+fn cluster_row(kind: SetKind, cluster: &ClusterStatus) -> Vec<String> {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let mut row = vec![
+        cluster.name.clone(),
+        cluster.desired_replicas.to_string(),
+        cluster.ready_replicas.to_string(),
+        cluster.available_replicas.to_string(),
+        cluster.unscheduled_replicas.to_string(),
+        or_none(cluster.capacity.map(|capacity| capacity.to_string())),
+    ];
+    if kind == SetKind::FederatedDeployment {
+        row.push(cluster.updated_replicas.to_string());
+        row.push(or_none(cluster.revision.clone()));
+    }
+    row.push(or_none(cluster.state.map(|state| state.to_string())));
+    row.push(cluster.message.clone());
+    row
 }
 
 /// `time`, and how far it is from `now`: `2026-11-01T00:01:00Z (in 1m5s)`.
@@ -135,7 +165,8 @@ fn shown_time(time: Timestamp, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use federation_controller::printable_lines;
-    use serde_json::json;
+    use membership::FederatedSet;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -171,7 +202,54 @@ mod tests {
                 ],
             },
         });
-        Explanation::of(serde_json::from_value(set).unwrap(), &[], None)
+        let set = FederatedSet::of_frs(serde_json::from_value(set).unwrap());
+        Explanation::of(set, &[], None)
+    }
+
+    /// A rollout whose first step is complete, and whose second one waits for its approval.
+    fn of_deployment() -> Explanation {
+        let cluster = |name: &str, revision: &str, updated: u32, waits: Value| {
+            json!({
+                "name": name, "desiredReplicas": 4, "replicas": 4, "readyReplicas": 4, "availableReplicas": 4,
+                "updatedReplicas": updated, "revision": revision, "state": "Eligible", "reason": "ByWeight",
+                "message": "4 of 8 by weight (1 of 2)", "waits": waits,
+            })
+        };
+        let approval = json!([{ "reason": "Rollout", "message": "step world to be approved" }]);
+        let condition = |type_: &str, reason: &str, message: &str| json!({ "type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": "2026-11-01T00:00:00Z" });
+        let waiting = "rolling out revision web-2; us: waiting for step world to be approved";
+        let set = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "FederatedDeployment",
+            "metadata": { "name": "web", "namespace": "default", "generation": 2 },
+            "spec": { "replicas": 8, "selector": {}, "template": { "spec": {} } },
+            "status": {
+                "observedGeneration": 2, "replicas": 8, "readyReplicas": 8, "availableReplicas": 8, "placedReplicas": 8,
+                "updatedReplicas": 4, "currentRevision": "web-1", "updateRevision": "web-2",
+                "rollout": { "step": "world", "maxUnavailable": 2, "maxSurge": 2, "record": "{}" },
+                "clusters": [cluster("eu", "web-2", 4, json!([])), cluster("us", "web-1", 0, approval)],
+                "conditions": [
+                    condition("Available", "MinimumReplicasAvailable", "8 replicas are available, of at least 6"),
+                    condition("Progressing", "WaitingForApproval", waiting),
+                ],
+            },
+        });
+        let set = FederatedSet::of_deployment(serde_json::from_value(set).unwrap());
+        Explanation::of(set, &[], None)
+    }
+
+    #[test]
+    fn f6_a_table_shows_revisions_waits_and_the_budget_in_use() {
+        insta::assert_snapshot!(table(&of_deployment(), now()));
+    }
+
+    #[test]
+    fn f6_json_has_the_budget_and_not_what_is_lent() {
+        let text = Format::Json.serialize(&of_deployment());
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let rollout = json!({ "step": "world", "maxUnavailable": 2, "unavailable": 0, "maxSurge": 2, "surge": 0 });
+        assert_eq!(json["rollout"], rollout);
+        assert_eq!(json["clusters"][1]["revision"], "web-1");
     }
 
     fn now() -> Timestamp {

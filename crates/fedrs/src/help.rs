@@ -15,7 +15,10 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
         "Member clusters",
         &["join", "cordon", "uncordon", "drain", "unjoin"],
     ),
-    ("FederatedReplicaSets", &["plan", "explain"]),
+    (
+        "FederatedReplicaSets and FederatedDeployments",
+        &["plan", "explain"],
+    ),
     ("FederatedDeployments", &["rollout"]),
     ("Other commands", &["completions", "help"]),
 ];

@@ -1,36 +1,57 @@
 //! The name of a FederatedReplicaSet or FederatedDeployment on the command line.
 
 use anyhow::bail;
+use fedrs_api::SetKind;
+use membership::{SetRef, cluster_client::ClusterClient};
 
 /// How such a name is written.
-pub(crate) const SET_NAME: &str = "[NAMESPACE/]NAME";
+pub(crate) const SET_NAME: &str = "[KIND/][NAMESPACE/]NAME";
+/// How the name of a FederatedDeployment is written, where no other kind has a meaning.
+pub(crate) const DEPLOYMENT_NAME: &str = "[NAMESPACE/]NAME";
 
-/// The names of the kind, without the API group.
-const DEPLOYMENT_KINDS: [&str; 3] = ["fdeploy", "federateddeployment", "federateddeployments"];
+/// The names of the kinds, without the API group, as `kubectl` takes them.
+const KINDS: [(SetKind, [&str; 3]); 2] = [
+    (
+        SetKind::FederatedReplicaSet,
+        ["frs", "federatedreplicaset", "federatedreplicasets"],
+    ),
+    (
+        SetKind::FederatedDeployment,
+        ["fdeploy", "federateddeployment", "federateddeployments"],
+    ),
+];
 
-/// As [`parse`], for a FederatedDeployment: also `fdeploy/web`. A namespace that is named like the kind needs the option.
-pub(crate) fn parse_deployment<'a>(
-    text: &'a str,
-    option: Option<&'a str>,
-) -> anyhow::Result<(Option<&'a str>, &'a str)> {
-    let is_kind = |prefix: &str| {
-        let prefix = prefix.strip_suffix(".fedrs.dev").unwrap_or(prefix);
-        DEPLOYMENT_KINDS.contains(&prefix)
-    };
-    match text.split_once('/') {
-        Some((kind, rest)) if is_kind(kind) => parse(rest, option),
-        _ => parse(text, option),
+/// What a user says of a set.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SetName<'a> {
+    pub(crate) kind: Option<SetKind>,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: &'a str,
+}
+
+impl SetName<'_> {
+    /// The set on `host`, by default in the namespace of its context.
+    pub(crate) fn on(&self, host: &ClusterClient) -> SetRef {
+        SetRef {
+            kind: self.kind,
+            namespace: self.namespace.unwrap_or(host.namespace()).to_owned(),
+            name: self.name.to_owned(),
+        }
     }
 }
 
-/// The namespace, if `text` or the option names one, and the name.
-pub(crate) fn parse<'a>(
-    text: &'a str,
-    option: Option<&'a str>,
-) -> anyhow::Result<(Option<&'a str>, &'a str)> {
-    let (prefix, name) = match text.split_once('/') {
-        Some((namespace, name)) => (Some(namespace), name),
+/// Reads `text`. `option` is the namespace of the option. A namespace that is named like a kind needs the option, or the kind
+/// before it.
+pub(crate) fn parse<'a>(text: &'a str, option: Option<&'a str>) -> anyhow::Result<SetName<'a>> {
+    let of_kind = text.split_once('/');
+    let of_kind = of_kind.and_then(|(prefix, rest)| Some((kind(prefix)?, rest)));
+    let (kind, rest) = match of_kind {
+        Some((kind, rest)) => (Some(kind), rest),
         None => (None, text),
+    };
+    let (prefix, name) = match rest.split_once('/') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (None, rest),
     };
     if name.is_empty() || name.contains('/') || prefix == Some("") {
         bail!("invalid name {text:?}: must be {SET_NAME}");
@@ -41,7 +62,34 @@ pub(crate) fn parse<'a>(
         }
         (prefix, option) => prefix.or(option),
     };
-    Ok((namespace, name))
+    Ok(SetName {
+        kind,
+        namespace,
+        name,
+    })
+}
+
+/// As [`parse`], where only a FederatedDeployment has a meaning.
+pub(crate) fn parse_deployment<'a>(
+    text: &'a str,
+    option: Option<&'a str>,
+) -> anyhow::Result<SetName<'a>> {
+    let set = parse(text, option)?;
+    if set.kind == Some(SetKind::FederatedReplicaSet) {
+        bail!("{text:?} is no FederatedDeployment: a FederatedReplicaSet has no rollouts");
+    }
+    Ok(SetName {
+        kind: Some(SetKind::FederatedDeployment),
+        ..set
+    })
+}
+
+/// The kind of this name.
+fn kind(name: &str) -> Option<SetKind> {
+    let name = name.strip_suffix(".fedrs.dev").unwrap_or(name);
+    let mut kinds = KINDS.iter();
+    let (kind, _) = kinds.find(|(_, names)| names.contains(&name))?;
+    Some(*kind)
 }
 
 #[cfg(test)]
@@ -49,37 +97,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deployment_is_named_as_for_kubectl() {
+    fn a_set_is_named_as_for_kubectl() {
+        let (frs, fdeploy) = (
+            Some(SetKind::FederatedReplicaSet),
+            Some(SetKind::FederatedDeployment),
+        );
+        for (text, option, kind, namespace, name) in [
+            ("web", None, None, None, "web"),
+            ("web", Some("shop"), None, Some("shop"), "web"),
+            ("shop/web", None, None, Some("shop"), "web"),
+            ("shop/web", Some("shop"), None, Some("shop"), "web"),
+            ("frs/web", None, frs, None, "web"),
+            ("fdeploy/web", Some("shop"), fdeploy, Some("shop"), "web"),
+            ("fdeploy/shop/web", None, fdeploy, Some("shop"), "web"),
+            ("frs/frs/web", None, frs, Some("frs"), "web"),
+            ("federateddeployment/web", None, fdeploy, None, "web"),
+            ("federatedreplicasets.fedrs.dev/web", None, frs, None, "web"),
+        ] {
+            let expected = SetName {
+                kind,
+                namespace,
+                name,
+            };
+            assert_eq!(parse(text, option).unwrap(), expected, "{text} {option:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_is_shown() {
         for (text, option, expected) in [
-            ("web", None, Ok((None, "web"))),
-            ("web", Some("shop"), Ok((Some("shop"), "web"))),
-            ("shop/web", None, Ok((Some("shop"), "web"))),
-            ("fdeploy/web", None, Ok((None, "web"))),
-            ("fdeploy/web", Some("shop"), Ok((Some("shop"), "web"))),
             (
-                "federateddeployments.fedrs.dev/web",
+                "",
                 None,
-                Ok((None, "web")),
+                "invalid name \"\": must be [KIND/][NAMESPACE/]NAME",
             ),
-            ("fdeploy/shop/web", None, Ok((Some("shop"), "web"))),
-            (
-                "fdeploy/",
-                None,
-                Err("invalid name \"\": must be [NAMESPACE/]NAME"),
-            ),
-            (
-                "a/b/c",
-                None,
-                Err("invalid name \"a/b/c\": must be [NAMESPACE/]NAME"),
-            ),
+            ("a/b/c", None, "invalid name \"a/b/c\""),
+            ("/web", None, "invalid name \"/web\""),
+            ("fdeploy/", None, "invalid name \"fdeploy/\""),
             (
                 "shop/web",
                 Some("blog"),
-                Err("conflicting namespaces \"shop\" and \"blog\""),
+                "conflicting namespaces \"shop\" and \"blog\"",
             ),
         ] {
-            let parsed = parse_deployment(text, option).map_err(|error| error.to_string());
-            assert_eq!(parsed, expected.map_err(str::to_owned), "{text} {option:?}");
+            let error = parse(text, option).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
         }
+        let error = parse_deployment("frs/web", None).unwrap_err().to_string();
+        assert!(error.contains("has no rollouts"), "{error}");
+        let named = parse_deployment("web", None).unwrap();
+        assert_eq!(named, parse("fdeploy/web", None).unwrap());
     }
 }

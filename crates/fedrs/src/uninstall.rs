@@ -12,16 +12,16 @@ use crate::{
     terminal, values,
 };
 
-/// Remove the members and finalizers of fedrs from the host; ReplicaSets in the members keep running
+/// Remove the members and finalizers of fedrs from the host; ReplicaSets and Deployments in the members keep running
 ///
-/// Stop the controller first. FederatedReplicaSets and CRDs stay, and can be deleted afterwards without a controller.
+/// Stop the controller first. FederatedReplicaSets, FederatedDeployments and CRDs stay, and can be deleted afterwards without a controller.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   # Stop the controller and remove the members and finalizers
   kubectl -n fedrs-system scale deployment/fedrs-controller --replicas=0
   fedrs uninstall
 
-  # Afterwards, delete the CRDs and all FederatedReplicaSets
+  # Afterwards, delete the CRDs, and all FederatedReplicaSets and FederatedDeployments
   fedrs crds | kubectl delete -f -")]
 pub(crate) struct UninstallArgs {
     /// Do not ask for confirmation

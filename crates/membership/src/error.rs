@@ -2,16 +2,18 @@
 
 use std::{io, time::Duration};
 
-use fedrs_api::pluralize;
+use fedrs_api::{ObjectKey, SetKind};
 
 use crate::{
     cluster_client::RequestError,
     drain::pending::DrainPending,
+    federated_set::SetRef,
     join::{
         problem::{self, Problem},
         readiness::NotReady,
     },
     kubeconfig::KubeconfigError,
+    uninstall::SetCounts,
 };
 
 /// An operation failed.
@@ -23,29 +25,43 @@ pub enum Error {
     /// There is no such member.
     #[error("member {0} not found: run `kubectl get mc` to list the members")]
     MemberNotFound(String),
-    /// There is no such FederatedReplicaSet.
-    #[error("federatedreplicaset {namespace}/{name} not found")]
-    SetNotFound {
-        /// Its namespace.
+    /// There is no such set.
+    #[error("{0} not found")]
+    SetNotFound(SetRef),
+    /// Sets of both kinds have the name.
+    #[error(
+        "{namespace}/{name} is the name of a FederatedReplicaSet and of a FederatedDeployment: choose one with frs/{name} or \
+         fdeploy/{name}"
+    )]
+    AmbiguousSet {
+        /// The namespace.
         namespace: String,
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// The controller leaves the FederatedReplicaSet as it is.
-    #[error("federatedreplicaset {namespace}/{name} can't be planned: {reason}")]
+    /// This version of fedrs can't read the set.
+    #[error("this version of fedrs can't read {set}: {reason}")]
+    SetUnreadable {
+        /// Which one.
+        set: ObjectKey,
+        /// What can't be read.
+        reason: String,
+    },
+    /// The controller leaves the set as it is.
+    #[error("{set} can't be planned: {reason}")]
     SetNotPlanned {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
+        /// Which one.
+        set: ObjectKey,
         /// Why.
         reason: String,
     },
     /// A manifest changes a field that can't be changed.
-    #[error("{field}: the field is immutable: delete the FederatedReplicaSet to change it")]
+    #[error("{field}: the field is immutable: delete the {} to change it", kind.as_str())]
     Immutable {
         /// The field.
         field: &'static str,
+        /// The kind of the set.
+        kind: SetKind,
     },
     /// A name is no member's.
     #[error("no member cluster is named {name:?}{}", match .closest {
@@ -192,7 +208,7 @@ pub enum Error {
     /// A controller without leader election runs during an uninstall.
     #[error(
         "a controller is running: it restored the finalizers of {}. Stop it, and run the command again",
-        pluralize(*.0, "FederatedReplicaSet")
+        .0
     )]
-    FinalizersRestored(usize),
+    FinalizersRestored(SetCounts),
 }

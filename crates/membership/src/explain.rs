@@ -1,4 +1,4 @@
-//! Explain: how many replicas of a FederatedReplicaSet each cluster has, and why.
+//! Explain: how many replicas of a set each cluster has, and why; of a FederatedDeployment also how far its rollout is.
 //!
 //! The status lists the clusters with replicas. Why each of the other members has none follows from the placement and the
 //! MemberClusters.
@@ -8,20 +8,25 @@ use std::{collections::BTreeMap, fmt};
 use federated_scheduler::{Cluster, Preference, Request, plan};
 use federation_controller::preferences::Preferences;
 use fedrs_api::{
-    ClusterInternalState, ClusterStatus, FederatedReplicaSet, FederatedReplicaSetStatus,
-    MemberCluster, MemberConditionType, NamespaceScope, ValidFrs, conditions, names, pluralize,
-    selector,
+    ClusterInternalState, ClusterStatus, FederatedReplicaSetStatus, MemberCluster,
+    MemberConditionType, NamespaceScope, ObjectKey, RolloutStatus, SetKind, conditions, names,
+    pluralize, selector,
 };
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::Time};
 use kube::{Api, ResourceExt};
 use serde::Serialize;
 
-use crate::{Error, cluster_client::ClusterClient, member_cluster::selects_namespaces};
+use crate::{
+    Error, FederatedSet, SetRef, cluster_client::ClusterClient, federated_set,
+    member_cluster::selects_namespaces,
+};
 
-/// Where the replicas of a FederatedReplicaSet run, and why.
+/// Where the replicas of a set run, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
+    /// The kind of the set.
+    pub kind: SetKind,
     /// The namespace of the set.
     pub namespace: String,
     /// The name of the set.
@@ -33,9 +38,45 @@ pub struct Explanation {
     /// Since when the set is being deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Time>,
+    /// How far the rollout of a FederatedDeployment is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutUse>,
     /// The status, with an entry for each member, without the controller's internal state.
     #[serde(flatten)]
     pub status: FederatedReplicaSetStatus,
+}
+
+/// How far a rollout is, and what of its budget is in use: the status without what is lent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutUse {
+    /// The step that is updated or waited for; none for the implied last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The revision of the spec that has failed, and is undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_revision: Option<String>,
+    /// Pods that may be unavailable.
+    pub max_unavailable: i32,
+    /// Of these: in use.
+    pub unavailable: i32,
+    /// Pods that may exist beyond the desired replicas.
+    pub max_surge: i32,
+    /// Of these: in use.
+    pub surge: i32,
+}
+
+impl From<RolloutStatus> for RolloutUse {
+    fn from(status: RolloutStatus) -> Self {
+        Self {
+            step: status.step,
+            failed_revision: status.failed_revision,
+            max_unavailable: status.max_unavailable,
+            unavailable: status.unavailable,
+            max_surge: status.max_surge,
+            surge: status.surge,
+        }
+    }
 }
 
 /// How current the status of a set is.
@@ -49,19 +90,10 @@ pub enum Observation {
     Current,
 }
 
-/// Explains the set `namespace`/`name`.
-pub async fn explain(
-    host: &ClusterClient,
-    namespace: &str,
-    name: &str,
-) -> Result<Explanation, Error> {
-    let sets: Api<FederatedReplicaSet> = Api::namespaced(host.client(), namespace);
-    let operation = format!("get federatedreplicaset {namespace}/{name}");
-    let set = host.call(operation, sets.get_opt(name)).await?;
-    let set = set.ok_or_else(|| Error::SetNotFound {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    })?;
+/// Explains the set that the user names.
+pub async fn explain(host: &ClusterClient, set: &SetRef) -> Result<Explanation, Error> {
+    let namespace = &set.namespace;
+    let set = federated_set::find(host, set).await?.read()?;
     let members = match host.list::<MemberCluster>("").await {
         // A user who may not list members still sees the status.
         Err(error) if error.code() == Some(403) => Vec::new(),
@@ -82,12 +114,12 @@ impl Explanation {
     /// Explains `set` with the MemberClusters of its host, and the labels of its namespace if they are known.
     #[must_use]
     pub fn of(
-        set: FederatedReplicaSet,
+        set: FederatedSet,
         members: &[MemberCluster],
         labels: Option<&BTreeMap<String, String>>,
     ) -> Self {
         let others = without_entry(&set, members, labels);
-        let mut status = set.status.unwrap_or_default();
+        let mut status = set.status;
         let observation = match status.observed_generation {
             // The default of the CRD, before the first status.
             None | Some(-1) => Observation::Missing,
@@ -101,9 +133,11 @@ impl Explanation {
         status.clusters.extend(others);
         status.clusters.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
+            kind: set.kind,
+            rollout: status.rollout.take().map(|rollout| (*rollout).into()),
             namespace: set.metadata.namespace.unwrap_or_default(),
             name: set.metadata.name.unwrap_or_default(),
-            desired_replicas: set.spec.replicas,
+            desired_replicas: set.replicas,
             observation,
             deletion_timestamp: set.metadata.deletion_timestamp,
             status,
@@ -111,21 +145,51 @@ impl Explanation {
     }
 }
 
+impl Explanation {
+    /// Two lines about the rollout: the revisions, and the budget in use.
+    fn write_rollout(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(revision), Some(rollout)) = (&self.status.update_revision, &self.rollout) else {
+            return Ok(());
+        };
+        write!(f, "\nRevision {revision}")?;
+        let current = self.status.current_revision.as_ref();
+        if let Some(current) = current.filter(|current| *current != revision) {
+            write!(f, ", after {current}")?;
+            if let Some(step) = &rollout.step {
+                write!(f, ", at step {step}")?;
+            }
+        }
+        if let Some(failed) = &rollout.failed_revision {
+            write!(f, "; {failed} has failed, and is undone")?;
+        }
+        let updated = self.status.updated_replicas;
+        write!(f, ": {} updated", pluralize(updated, "pod"))?;
+        let RolloutUse {
+            max_unavailable,
+            unavailable,
+            max_surge,
+            surge,
+            ..
+        } = rollout;
+        write!(
+            f,
+            "\nBudget in use: {unavailable} of {max_unavailable} unavailable pods, {surge} of {max_surge} surplus pods"
+        )
+    }
+}
+
 /// Entries for the `members` that the status of `set` does not list, because they have no replicas.
 fn without_entry(
-    set: &FederatedReplicaSet,
+    set: &FederatedSet,
     members: &[MemberCluster],
     labels: Option<&BTreeMap<String, String>>,
 ) -> Vec<ClusterStatus> {
-    let Ok(valid) = ValidFrs::check(set) else {
+    let Ok(valid) = set.valid.as_ref().map(|valid| &valid.frs) else {
         return Vec::new();
     };
     let excluded = |member: &MemberCluster| excluded(member, &valid.key.namespace, labels);
-    let status = set.status.iter();
-    let listed: BTreeMap<_, _> = status
-        .flat_map(|status| &status.clusters)
-        .map(|cluster| (&*cluster.name, cluster))
-        .collect();
+    let listed = set.status.clusters.iter();
+    let listed: BTreeMap<_, _> = listed.map(|cluster| (&*cluster.name, cluster)).collect();
     let members: Vec<_> = members
         .iter()
         .filter(|member| member.spec.federation == valid.federation)
@@ -210,7 +274,9 @@ fn excluded(
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let desired = pluralize(self.desired_replicas, "replica");
-        write!(f, "{}/{}: {desired} desired", self.namespace, self.name)?;
+        let (kind, namespace) = (self.kind, &*self.namespace);
+        let key = ObjectKey::of_kind(kind, namespace, &*self.name);
+        write!(f, "{key}: {desired} desired")?;
         let status = &self.status;
         if self.observation != Observation::Missing {
             write!(f, ", {} placed", status.placed_replicas)?;
@@ -220,9 +286,11 @@ impl fmt::Display for Explanation {
             let (ready, available) = (status.ready_replicas, status.available_replicas);
             write!(f, ", {ready} ready, {available} available")?;
         }
+        self.write_rollout(f)?;
+        let kind = kind.as_str();
         match self.observation {
             Observation::Missing => {
-                f.write_str("\nThe controller has not observed the FederatedReplicaSet yet.")
+                write!(f, "\nThe controller has not observed the {kind} yet.")
             }
             Observation::Outdated => {
                 f.write_str("\nThe controller has not observed the latest spec yet.")
@@ -232,7 +300,7 @@ impl fmt::Display for Explanation {
         match &self.deletion_timestamp {
             Some(time) => write!(
                 f,
-                "\nThe FederatedReplicaSet has been terminating since {:.0}; its events name the members that the deletion waits for.",
+                "\nThe {kind} has been terminating since {:.0}; its events name the members that the deletion waits for.",
                 time.0
             ),
             None => Ok(()),
@@ -242,6 +310,7 @@ impl fmt::Display for Explanation {
 
 #[cfg(test)]
 mod tests {
+    use fedrs_api::FederatedReplicaSet;
     use serde_json::{Value, json};
 
     use super::*;
@@ -309,7 +378,7 @@ mod tests {
         ];
         let mut of_system = set.clone();
         of_system.metadata.namespace = Some("kube-system".to_owned());
-        let explanation = Explanation::of(of_system, &members[7..8], None);
+        let explanation = Explanation::of(FederatedSet::of_frs(of_system), &members[7..8], None);
         let other = explanation
             .status
             .clusters
@@ -320,6 +389,7 @@ mod tests {
             message,
             Some("the namespace is a system namespace: nothing is changed in it")
         );
+        let set = FederatedSet::of_frs(set);
         let explanation = Explanation::of(set, &members, Some(&BTreeMap::new()));
         let clusters = explanation.status.clusters.iter();
         let shown: Vec<_> = clusters

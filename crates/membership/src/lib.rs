@@ -1,5 +1,5 @@
 //! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
-//! the replicas of a FederatedReplicaSet run and why, plan, which shows where they would move, and the rollouts of
+//! the replicas of a FederatedReplicaSet or FederatedDeployment run and why, plan, which shows where they would move, and the rollouts of
 //! FederatedDeployments.
 //!
 //! ```text
@@ -25,13 +25,15 @@ pub mod unjoin;
 
 mod cleanup;
 mod error;
+mod federated_set;
+mod local_workloads;
 mod member_cluster;
 mod membership;
 mod namespace_contents;
 mod object;
 mod polling;
-mod replica_sets;
 mod stored_kubeconfig;
 
 pub use error::Error;
+pub use federated_set::{FederatedSet, SetRef, ValidSet};
 pub use object::{ObjectRef, WriteMode};

@@ -66,7 +66,7 @@ impl Membership {
         }
     }
 
-    /// The federation in the labels of local ReplicaSets (F40).
+    /// The federation in the labels of local workloads (F40).
     pub(crate) fn federation_label(&self) -> &str {
         match &*self.federation {
             "" => &self.host_id,
@@ -117,7 +117,7 @@ impl Membership {
         ObjectRef::cluster_scoped::<MemberCluster>(&self.name)
     }
 
-    /// The namespaces of the member that may have local ReplicaSets, if they are listed.
+    /// The namespaces of the member that may have local workloads, if they are listed.
     pub(crate) fn listed_namespaces(&self) -> &[String] {
         self.namespaces.as_deref().unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl Membership {
         })
     }
 
-    /// The label selector of the objects in the member besides namespaces and ReplicaSets.
+    /// The label selector of the objects in the member besides namespaces and workloads.
     pub(crate) fn account_selector(&self) -> String {
         let member = labels::MEMBER_CLUSTER;
         format!("{MANAGED_BY}={MANAGER},{member}={}", self.name)

@@ -8,7 +8,9 @@ use crate::{
     cluster_client::RequestError,
     drain::pending::DrainPending,
     join::readiness::{NotReady, ReadyMember},
+    local_workloads::LocalKind,
     object::{ObjectRef, WriteMode},
+    uninstall::SetCounts,
 };
 
 /// The number of objects that are listed when a namespace is not empty.
@@ -115,30 +117,34 @@ pub enum Progress {
         /// Why.
         reason: KeepReason,
     },
-    /// A local ReplicaSet without replicas was deleted.
+    /// A local workload without replicas was deleted.
     #[display(
-        "{:<8}replicaset/{namespace}/{name} deleted: it had no replicas",
+        "{:<8}{kind}/{namespace}/{name} deleted: it had no replicas",
         ClusterType::Member
     )]
-    ReplicaSetDeleted {
+    WorkloadDeleted {
+        /// Its kind.
+        kind: LocalKind,
         /// Its namespace.
         namespace: String,
         /// Its name.
         name: String,
     },
-    /// A local ReplicaSet with replicas was not deleted.
-    #[display("{:<8}replicaset/{namespace}/{name} kept: it has {}", ClusterType::Member, pluralize(*replicas, "replica"))]
-    ReplicaSetKept {
+    /// A local workload with replicas was not deleted.
+    #[display("{:<8}{kind}/{namespace}/{name} kept: it has {}", ClusterType::Member, pluralize(*replicas, "replica"))]
+    WorkloadKept {
+        /// Its kind.
+        kind: LocalKind,
         /// Its namespace.
         namespace: String,
         /// Its name.
         name: String,
         /// Its replicas.
-        replicas: i32,
+        replicas: i64,
     },
     /// Nothing was changed in a member that was removed by force.
     #[display(
-        "No changes were made in the cluster {_0}. Its ReplicaSets keep running if it still exists."
+        "No changes were made in the cluster {_0}. Its ReplicaSets and Deployments keep running if it still exists."
     )]
     MemberUnchanged(String),
     /// A ServiceAccount with a token and its ClusterRole are left in a member, and the user has to delete them.
@@ -157,9 +163,9 @@ pub enum Progress {
     /// A cluster is no longer a member.
     #[display("{_0} is no longer a member")]
     Unjoined(String),
-    /// FederatedReplicaSets lost the finalizer of fedrs.
-    #[display("{:<8}removed the finalizers of {}", ClusterType::Host, pluralize(*_0, "FederatedReplicaSet"))]
-    FinalizersRemoved(usize),
+    /// Sets lost the finalizer of fedrs.
+    #[display("{:<8}removed the finalizers of {_0}", ClusterType::Host)]
+    FinalizersRemoved(SetCounts),
 }
 
 /// The result of applying an object.

@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use fedrs_api::{MemberCluster, MemberConditionType};
+use fedrs_api::{MemberCluster, MemberConditionType, ObjectKey, SetKind};
 use k8s_openapi::{
     api::core::v1::{Namespace, Secret},
     apimachinery::pkg::apis::meta::v1::Time,
@@ -10,13 +10,13 @@ use k8s_openapi::{
 
 use super::*;
 use crate::{
-    Error,
+    Error, SetRef,
     controller_lease::ControllerState,
     drain::pending::{PendingReplicas, PendingSet},
-    explain::{Explanation, Observation},
+    explain::{Explanation, Observation, RolloutUse},
     join::Problem,
     kubeconfig::KubeconfigError,
-    uninstall::{Remaining, UninstallPlan},
+    uninstall::{Remaining, SetCounts, UninstallPlan},
 };
 
 fn eu() -> String {
@@ -104,7 +104,7 @@ fn ready(excluded: Option<&'static str>) -> ReadyMember {
 
 fn pending_replicas() -> DrainPending {
     let set = |name: &str, blocked_by: &[&str]| PendingSet {
-        set: format!("default/{name}"),
+        set: ObjectKey::new("default", name),
         replicas: 1,
         blocked_by: blocked_by.iter().map(ToString::to_string).collect(),
     };
@@ -281,11 +281,13 @@ fn all_unjoin_texts() {
             cluster: ClusterType::Host,
             object: member_cluster(),
         },
-        Progress::ReplicaSetDeleted {
+        Progress::WorkloadDeleted {
+            kind: LocalKind::Deployment,
             namespace: "default".to_owned(),
             name: "web".to_owned(),
         },
-        Progress::ReplicaSetKept {
+        Progress::WorkloadKept {
+            kind: LocalKind::ReplicaSet,
             namespace: "default".to_owned(),
             name: "shop".to_owned(),
             replicas: 1,
@@ -327,22 +329,26 @@ fn all_unjoin_texts() {
 
 #[test]
 fn all_uninstall_texts() {
+    let sets = |replica_sets, deployments| SetCounts {
+        replica_sets,
+        deployments,
+    };
     let plan = UninstallPlan {
-        sets: 3,
+        sets: sets(3, 1),
         members: vec![eu(), "us".to_owned()],
         namespace: Some("fedrs-system".to_owned()),
     };
     let progress = [
         Progress::WatchingLease("pod-1".to_owned()),
-        Progress::FinalizersRemoved(3),
+        Progress::FinalizersRemoved(sets(3, 0)),
         Progress::Member(eu()),
     ];
     let remaining = [
         Remaining::Nothing,
-        Remaining::Crds { sets: 1 },
+        Remaining::Crds { sets: sets(0, 1) },
         Remaining::SharedCrds {
-            sets: 0,
-            other_sets: 2,
+            sets: sets(0, 0),
+            other_sets: sets(2, 2),
         },
     ];
     let errors = [
@@ -351,7 +357,7 @@ fn all_uninstall_texts() {
             namespace: "fedrs-system".to_owned(),
             deployment: "fedrs-controller".to_owned(),
         },
-        Error::FinalizersRestored(1),
+        Error::FinalizersRestored(sets(1, 0)),
     ];
     insta::assert_snapshot!(format!(
         "{plan}\n\n{}\n\n{}\n\n{}",
@@ -364,6 +370,8 @@ fn all_uninstall_texts() {
 #[test]
 fn all_explain_texts() {
     let explanation = |observation| Explanation {
+        kind: SetKind::FederatedReplicaSet,
+        rollout: None,
         namespace: "default".to_owned(),
         name: "web".to_owned(),
         desired_replicas: 8,
@@ -378,15 +386,50 @@ fn all_explain_texts() {
             ..fedrs_api::FederatedReplicaSetStatus::default()
         },
     };
-    let error = Error::SetNotFound {
+    let name = |kind| SetRef {
+        kind,
         namespace: "default".to_owned(),
         name: "web".to_owned(),
     };
+    let errors = [
+        Error::SetNotFound(name(None)),
+        Error::SetNotFound(name(Some(SetKind::FederatedDeployment))),
+        Error::AmbiguousSet {
+            namespace: "default".to_owned(),
+            name: "web".to_owned(),
+        },
+        Error::SetUnreadable {
+            set: ObjectKey::of_kind(SetKind::FederatedDeployment, "default", "web"),
+            reason: "invalid type".to_owned(),
+        },
+    ];
     let explanations = [
         Observation::Missing,
         Observation::Outdated,
         Observation::Current,
     ]
     .map(explanation);
-    insta::assert_snapshot!(format!("{}\n\n{error}", lines(explanations)));
+    let rollouts = [(None, "web-2"), (Some("canary"), "web-1")].map(|(step, current)| {
+        let mut explanation = explanation(Observation::Current);
+        explanation.kind = SetKind::FederatedDeployment;
+        explanation.deletion_timestamp = None;
+        explanation.status.update_revision = Some("web-2".to_owned());
+        explanation.status.current_revision = Some(current.to_owned());
+        explanation.status.updated_replicas = 3;
+        explanation.rollout = Some(RolloutUse {
+            step: step.map(str::to_owned),
+            failed_revision: step.map(|_| "web-3".to_owned()),
+            max_unavailable: 2,
+            unavailable: 1,
+            max_surge: 2,
+            surge: 0,
+        });
+        explanation
+    });
+    insta::assert_snapshot!(format!(
+        "{}\n\n{}\n\n{}",
+        lines(explanations),
+        lines(rollouts),
+        lines(errors)
+    ));
 }

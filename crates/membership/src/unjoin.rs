@@ -1,7 +1,7 @@
 //! Unjoin: removes a member from the federation.
 //!
 //! ```text
-//! drain, wait --> MemberCluster --> in the member: empty ReplicaSets, ServiceAccount, namespace --> Secret
+//! drain, wait --> MemberCluster --> in the member: empty workloads, ServiceAccount, namespace --> Secret
 //! ```
 //!
 //! Each object is deleted after those that need it, so that an interrupted unjoin can be repeated.
@@ -19,12 +19,11 @@ use crate::{
     cluster_client::{ClusterClient, RequestError},
     drain::Drain,
     kubeconfig::KubeconfigSource,
-    member_cluster,
+    local_workloads, member_cluster,
     membership::{Membership, created_by_join, secret_name},
     object::ObjectRef,
     polling::poll,
     progress::{KeepReason, Progress, Reporter},
-    replica_sets,
     stored_kubeconfig::StoredKubeconfig,
 };
 
@@ -126,8 +125,9 @@ impl<'a> Unjoin<'a> {
         }
         let name = self.membership.name.clone();
         if let Some(member) = &self.user {
-            replica_sets::delete_empty(member, &self.membership, None, reporter).await?;
-            cleanup::delete_account(member, &self.membership, Actor::User, reporter).await?;
+            let actor = Actor::User;
+            local_workloads::delete_empty(member, &self.membership, None, actor, reporter).await?;
+            cleanup::delete_account(member, &self.membership, actor, reporter).await?;
             let listed = self.membership.listed_namespaces().iter();
             for namespace in listed.chain([&self.membership.namespace]) {
                 cleanup::delete_namespace(member, namespace, reporter).await?;
@@ -154,8 +154,9 @@ impl<'a> Unjoin<'a> {
         let cleanup = async {
             // The account may read those in which it has permissions.
             let namespaces = self.membership.namespaces.as_deref();
-            replica_sets::delete_empty(&member, &self.membership, namespaces, reporter).await?;
             let actor = Actor::ServiceAccount;
+            local_workloads::delete_empty(&member, &self.membership, namespaces, actor, reporter)
+                .await?;
             cleanup::delete_account(&member, &self.membership, actor, reporter).await
         };
         let cleaned = cleanup.await;

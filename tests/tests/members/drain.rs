@@ -94,7 +94,7 @@ async fn f20_a_drain_without_capacity_elsewhere_removes_nothing_and_reports_why(
     );
     assert_eq!(web["unplacedReplicas"], 6);
     let condition = federation.member_condition("b", "Drained").await;
-    let expected = "False Draining: 6 replicas of 1 FederatedReplicaSet left: default/web";
+    let expected = "False Draining: 6 replicas of 1 set left: default/web";
     assert_eq!(condition, expected);
     assert_eq!(watcher.lowest(), 30);
 }

@@ -242,14 +242,13 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
         ..healthy()
     });
     assert_eq!(conditions(&going)[2], "Drained False Draining");
-    let words =
-        "12 replicas of 5 FederatedReplicaSets left: default/a, default/b, default/c and 2 more";
+    let words = "12 replicas of 5 sets left: default/a, default/b, default/c and 2 more";
     assert_eq!(message(&going, "Drained"), words);
     let last = drained(View {
         totals: totals(1, 1),
         ..healthy()
     });
-    let words = "1 replica of 1 FederatedReplicaSet left: default/a";
+    let words = "1 replica of 1 set left: default/a";
     assert_eq!(message(&last, "Drained"), words);
     for view in [
         View {

@@ -205,6 +205,8 @@ fn replica_set(name: &str, replicas: u64) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use fedrs_api::SetKind;
+
     use super::*;
     use crate::demo::story::STEPS;
 
@@ -215,6 +217,8 @@ mod tests {
                 continue;
             };
             let set = manifest(goal);
+            let errors = fedrs_api::crd::schema_errors(SetKind::FederatedDeployment, &set);
+            assert!(errors.is_empty(), "{errors:?}");
             let set: FederatedDeployment = serde_json::from_value(set).unwrap();
             fedrs_api::ValidFederatedDeployment::check(&set).unwrap();
         }

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use federation_controller::forecast::WhatIf;
-use fedrs_api::{ObjectKey, ValidFrs};
+use fedrs_api::ObjectKey;
 use jiff::Timestamp;
-use membership::plan::{PlanRequest, Sets, plan};
+use membership::{
+    ValidSet,
+    plan::{PlanRequest, Sets, plan},
+};
 
 use super::live_table;
 use crate::{config_file, host::HostArgs, output::Format, set_name};
@@ -15,10 +18,10 @@ use crate::{config_file, host::HostArgs, output::Format, set_name};
 /// What is planned, and what changes.
 #[derive(Args)]
 pub(super) struct LiveArgs {
-    /// Namespace of the FederatedReplicaSets. By default the namespace of the kubeconfig's context
+    /// Namespace of the sets. By default the namespace of the kubeconfig's context
     #[arg(long, short, value_name = "NAME", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
-    /// Plan the FederatedReplicaSets of all namespaces
+    /// Plan the sets of all namespaces
     #[arg(long, short = 'A')]
     all_namespaces: bool,
     /// Members that are unreachable for longer than their grace period
@@ -30,7 +33,7 @@ pub(super) struct LiveArgs {
     /// Members that all replicas leave
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     drain: Vec<String>,
-    /// Replicas of the FederatedReplicaSet, in place of its spec.replicas
+    /// Replicas of the set, in place of its spec.replicas
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     set_replicas: Option<u32>,
     /// Configuration file of the controller, which has its surge and timeouts. By default the default configuration
@@ -71,16 +74,13 @@ pub(super) async fn plan_sets(
     format: Option<Format>,
 ) -> anyhow::Result<String> {
     if set.is_none() && args.set_replicas.is_some() {
-        bail!("--set-replicas needs the name of one FederatedReplicaSet");
+        bail!("--set-replicas needs the name of one set");
     }
     let host = host.client().await?;
     let sets = match set {
         Some(set) => {
-            let (namespace, name) = set_name::parse(set, args.namespace.as_deref())?;
-            Sets::One {
-                namespace: namespace.unwrap_or(host.namespace()).to_owned(),
-                name: name.to_owned(),
-            }
+            let set = set_name::parse(set, args.namespace.as_deref())?;
+            Sets::One(set.on(&host))
         }
         None if args.all_namespaces => Sets::All,
         None => {
@@ -95,13 +95,13 @@ pub(super) async fn plan_sets(
 
 /// Plans the set of a manifest, as text.
 pub(super) async fn plan_manifest(
-    mut frs: ValidFrs,
+    mut set: ValidSet,
     args: LiveArgs,
     host: HostArgs,
     format: Option<Format>,
 ) -> anyhow::Result<String> {
     let host = host.client().await?;
-    let own = &*frs.key.namespace;
+    let own = &*set.frs.key.namespace;
     let namespace = match args.namespace.as_deref() {
         Some(option) if !own.is_empty() && own != option => {
             bail!("conflicting namespaces {own:?} and {option:?}")
@@ -110,8 +110,9 @@ pub(super) async fn plan_manifest(
         None if own.is_empty() => host.namespace(),
         None => own,
     };
-    frs.key = ObjectKey::new(namespace, frs.key.name.clone());
-    let request = args.request(Sets::Manifest(Box::new(frs)))?;
+    let ObjectKey { name, kind, .. } = set.frs.key.clone();
+    set.frs.key = ObjectKey::of_kind(kind, namespace, name);
+    let request = args.request(Sets::Manifest(Box::new(set)))?;
     let plan = plan(&host, &request, Timestamp::now()).await?;
     Ok(live_table::format(&plan, &request, format))
 }

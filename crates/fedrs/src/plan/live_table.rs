@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use fedrs_api::pluralize;
+use fedrs_api::{ObjectKey, pluralize};
 use membership::plan::{ClusterPlan, Plan, PlanRequest, SetPlan, Sets};
 
 use crate::output::{self, Format};
@@ -16,6 +16,7 @@ const CLUSTER_HEADER: &[&str] = &[
 /// The columns of several sets.
 const SET_HEADER: &[&str] = &[
     "NAMESPACE",
+    "KIND",
     "NAME",
     "REPLICAS",
     "MOVED",
@@ -31,7 +32,7 @@ const MAX_WARNINGS: usize = 10;
 pub(super) fn format(plan: &Plan, request: &PlanRequest, format: Option<Format>) -> String {
     let mut text = match (format, &request.sets, &plan.sets[..]) {
         (Some(format), _, _) => return format.serialize(plan),
-        (None, Sets::One { .. } | Sets::Manifest(_), [set]) => one(set, request),
+        (None, Sets::One(_) | Sets::Manifest(_), [set]) => one(set, request),
         (None, _, sets) => several(sets, plan),
     };
     if let Some(assumption) = assumption(plan) {
@@ -65,13 +66,13 @@ fn assumption(plan: &Plan) -> Option<String> {
 /// The warnings about members, sets, and sets that are not planned.
 fn warnings(plan: &Plan) -> Vec<String> {
     let of_sets = plan.sets.iter().flat_map(|set| {
-        let (namespace, name) = (&set.namespace, &set.name);
+        let key = set.key();
         let warnings = set.warnings.iter();
-        warnings.map(move |warning| format!("{namespace}/{name}: {warning}"))
+        warnings.map(move |warning| format!("{key}: {warning}"))
     });
     let skipped = plan.skipped.iter().map(|set| {
-        let (namespace, name, reason) = (&set.namespace, &set.name, &set.reason);
-        format!("{namespace}/{name}: not planned: {reason}")
+        let key = ObjectKey::of_kind(set.kind, &*set.namespace, &*set.name);
+        format!("{key}: not planned: {}", set.reason)
     });
     plan.warnings
         .iter()
@@ -152,6 +153,7 @@ fn several(sets: &[SetPlan], plan: &Plan) -> String {
         .map(|set| {
             vec![
                 set.namespace.clone(),
+                set.kind.as_str().to_owned(),
                 set.name.clone(),
                 set.replicas.to_string(),
                 set.moved_replicas.to_string(),
@@ -166,7 +168,7 @@ fn several(sets: &[SetPlan], plan: &Plan) -> String {
     }
     format!(
         "{}\n{}\n",
-        output::table(SET_HEADER, 2..6, rows),
+        output::table(SET_HEADER, 3..7, rows),
         plan.summary
     )
 }
@@ -187,8 +189,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use federation_controller::{config::Config, forecast::WhatIf};
-    use fedrs_api::ClusterState;
-    use membership::plan::{Move, SkippedSet, Summary};
+    use fedrs_api::{ClusterState, SetKind};
+    use membership::{
+        SetRef,
+        plan::{Move, SkippedSet, Summary},
+    };
 
     use super::*;
 
@@ -227,6 +232,7 @@ mod tests {
             replicas,
         };
         let web = SetPlan {
+            kind: SetKind::FederatedReplicaSet,
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
             replicas: 30,
@@ -260,6 +266,7 @@ mod tests {
             },
             sets: vec![web],
             skipped: vec![SkippedSet {
+                kind: SetKind::FederatedDeployment,
                 namespace: "shop".to_owned(),
                 name: "old".to_owned(),
                 reason: "it is being deleted".to_owned(),
@@ -270,10 +277,11 @@ mod tests {
 
     #[test]
     fn f19_a_plan_of_one_set_shows_moves_and_reasons() {
-        let one = Sets::One {
+        let one = Sets::One(SetRef {
+            kind: None,
             namespace: "shop".to_owned(),
             name: "web".to_owned(),
-        };
+        });
         insta::assert_snapshot!(format(&plan(), &request(one), None));
     }
 

@@ -1,4 +1,4 @@
-//! `fedrs plan`: where the replicas of FederatedReplicaSets would move, and why.
+//! `fedrs plan`: where the replicas of federated sets would move, and why.
 //!
 //! ```text
 //! sets of the host, or a manifest (validated) --> membership::plan --> tables, JSON or YAML
@@ -36,17 +36,17 @@ const INVALID_INPUT: u8 = 2;
 
 /// Show where replicas would move, and which would be unplaced, without changing anything
 ///
-/// Computes what the controller would do with a FederatedReplicaSet of the host, with all of a namespace (without a name), or
+/// Computes what the controller would do with a FederatedReplicaSet or FederatedDeployment of the host, with all of a namespace (without a name), or
 /// with all (-A): if it is changed (-f, --set-replicas), or if members are lost, cordoned or drained. The computation is the
 /// controller's own, on the state that it publishes on the host. The command needs permission to read
-/// FederatedReplicaSets and MemberClusters; it connects to no member.
+/// FederatedReplicaSets, FederatedDeployments and MemberClusters; it connects to no member.
 ///
 /// A cluster that has shown no limit counts as one that can run all replicas that it gets.
 ///
 /// Without a host, the command prints layouts: of a manifest with --clusters, or of the cases in a file in place of the name.
 /// The file holds one case, a list of cases, or an object with a list under "cases"; the name of the file contains a dot, or
 /// is - for standard input. Without preferences, replicas spread evenly. "key" decides ties between clusters, as the
-/// namespace and name of a FederatedReplicaSet do; the default is default/NAME. The command ignores counts for clusters
+/// namespace and name of a set do; the default is default/NAME. The command ignores counts for clusters
 /// that are not listed, with a warning. It does not read "layout", "unplaced" and "ties", which a file of expected layouts
 /// may contain.
 ///
@@ -57,7 +57,7 @@ const INVALID_INPUT: u8 = 2;
   # What happens to the FederatedReplicaSet web if the member eu is lost?
   fedrs plan web --lose eu
 
-  # Which FederatedReplicaSets would change if eu is drained while us is cordoned?
+  # Which sets would change if eu is drained while us is cordoned?
   fedrs plan -A --drain eu --cordon us
 
   # Where would 60 replicas go?
@@ -81,10 +81,10 @@ const INVALID_INPUT: u8 = 2;
   capacity: {B: 6}     # the most replicas that the cluster can run; unlimited by default
   EOF"#)]
 pub(crate) struct PlanArgs {
-    /// The FederatedReplicaSet, as [NAMESPACE/]NAME; or a file with cases. By default all FederatedReplicaSets of the namespace
+    /// The set, as [KIND/][NAMESPACE/]NAME, with the kind frs or fdeploy; or a file with cases. By default all of the namespace
     #[arg(value_name = "NAME", conflicts_with_all = ["filename", "all_namespaces"])]
     set: Option<String>,
-    /// File with a new or changed FederatedReplicaSet in JSON or YAML; - for standard input
+    /// File with a new or changed FederatedReplicaSet or FederatedDeployment in JSON or YAML; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "all_namespaces")]
     filename: Option<PathBuf>,
     /// Output format. By default tables
@@ -119,7 +119,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
             without_host::layout_of_manifest(path, &args.clusters, format)
         }
         (_, Some(path)) => match manifest::read(path) {
-            Ok(frs) => Ok(live::plan_manifest(frs, args.live, args.host, format).await?),
+            Ok(set) => Ok(live::plan_manifest(set, args.live, args.host, format).await?),
             Err(errors) => Err(errors),
         },
         (set, None) => Ok(live::plan_sets(set.as_deref(), args.live, args.host, format).await?),
@@ -135,7 +135,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Whether the argument is a file: names of FederatedReplicaSets have no dot.
+/// Whether the argument is a file: names of sets have no dot.
 fn is_file(argument: &str) -> bool {
     argument == "-" || argument.contains('.')
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Error;
 use clap::Args;
-use fedrs_api::FieldErrors;
+use fedrs_api::{FieldErrors, ObjectKey};
 
 use super::{
     case::{Case, Cases},
@@ -57,7 +57,7 @@ pub(super) fn layout_of_manifest(
     args: &ClusterArgs,
     format: Option<Format>,
 ) -> Result<String, Vec<Error>> {
-    let frs = manifest::read(path)?;
+    let frs = manifest::read(path)?.frs;
     let mut errors = FieldErrors::default();
     fields::check_names(&args.clusters, "--clusters", &mut errors);
     errors.or(()).map_err(invalid)?;
@@ -68,7 +68,7 @@ pub(super) fn layout_of_manifest(
     };
     let case = Case {
         name: Some(frs.key.name.to_string()),
-        key: format!("{namespace}/{}", frs.key.name),
+        key: ObjectKey::of_kind(frs.key.kind, namespace, frs.key.name).to_string(),
         replicas: u64::from(frs.replicas),
         placement: frs.placement,
         clusters: args.clusters.clone(),

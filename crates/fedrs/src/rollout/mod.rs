@@ -20,7 +20,7 @@ use self::{diff::DiffArgs, history::HistoryArgs, status::StatusArgs};
 use crate::{
     host::HostArgs,
     output::{print_error, print_line},
-    set_name::{self, SET_NAME},
+    set_name::{self, DEPLOYMENT_NAME, SetName},
 };
 
 /// Show or change the rollout of a FederatedDeployment
@@ -120,7 +120,7 @@ struct ApproveArgs {
 #[derive(Args)]
 struct NameArgs {
     /// The FederatedDeployment. fdeploy/NAME works as well
-    #[arg(value_name = SET_NAME, required = true)]
+    #[arg(value_name = DEPLOYMENT_NAME, required = true)]
     name: String,
 }
 
@@ -144,7 +144,9 @@ impl RolloutCommand {
 pub(crate) async fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
     let command = args.command;
     let name = command.name().to_owned();
-    let (namespace, name) = set_name::parse_deployment(&name, args.namespace.as_deref())?;
+    let SetName {
+        namespace, name, ..
+    } = set_name::parse_deployment(&name, args.namespace.as_deref())?;
     let host = args.host.client().await?;
     let target = Target {
         host: &host,

@@ -122,7 +122,38 @@ async fn explain_finds_a_set_by_the_namespace_of_the_context() {
     kubeconfig["contexts"][0]["context"]["namespace"] = "shop".into();
     federation.write("host.yaml", &kubeconfig.to_string());
     let outcome = federation.fedrs("explain web").await.failed();
-    outcome.contains(&["federatedreplicaset shop/web not found"]);
+    outcome.contains(&["federatedreplicaset or federateddeployment shop/web not found"]);
     let outcome = federation.fedrs("explain default/web -n shop").await;
     outcome.failed().contains(&["conflicting namespaces"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_both_kinds_have_needs_the_kind() {
+    let federation = Federation::start(&[]).await;
+    federation.create_web(4);
+    federation.create_kind("FederatedDeployment", "web", 2);
+    for command in ["explain web", "plan web"] {
+        let outcome = federation.fedrs(command).await.failed();
+        outcome.contains(&["choose one with frs/web or fdeploy/web"]);
+    }
+    for (name, expected) in [
+        ("frs/web", "default/web: 4 replicas desired"),
+        (
+            "federatedreplicaset/default/web",
+            "default/web: 4 replicas desired",
+        ),
+        (
+            "fdeploy/web",
+            "FederatedDeployment default/web: 2 replicas desired",
+        ),
+    ] {
+        for command in ["explain", "plan"] {
+            let outcome = federation.fedrs(&format!("{command} {name}")).await;
+            outcome.succeeded().contains(&[expected]);
+        }
+    }
+    let outcome = federation.fedrs("plan -A -o json").await.succeeded();
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let kinds = [&json["sets"][0]["kind"], &json["sets"][1]["kind"]];
+    assert_eq!(kinds, ["FederatedReplicaSet", "FederatedDeployment"]);
 }

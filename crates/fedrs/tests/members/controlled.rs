@@ -139,6 +139,50 @@ async fn an_unjoin_without_a_kubeconfig_of_the_member_deletes_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_commands_handle_federated_deployments_as_well() {
+    let mut federation = joined(&["eu", "us"]).await;
+    let kind = "FederatedDeployment";
+    federation.create_kind(kind, "api", 4);
+    federation.wait_for_kind(kind, "api").await;
+    let outcome = federation.fedrs("explain api").await.succeeded();
+    outcome.contains(&[
+        "FederatedDeployment default/api: 4 replicas desired, 4 placed, 4 ready",
+        "Revision api-",
+        "Budget in use: 0 of 1 unavailable pods, 0 of 1 surplus pods",
+        "UP-TO-DATE",
+        "RolloutComplete",
+    ]);
+    let outcome = federation.fedrs("plan api --lose eu").await.succeeded();
+    outcome.contains(&["FederatedDeployment default/api: 4 replicas desired, 2 move"]);
+    let outcome = federation.fedrs("plan -A --drain eu").await.succeeded();
+    outcome.contains(&["eu 2->0, us 2->4", "1 of 1 set changes"]);
+
+    federation.fedrs("cordon us").await.succeeded();
+    let outcome = federation.fedrs("drain eu --timeout 4s").await.failed();
+    outcome.contains(&["2 replicas left: FederatedDeployment default/api 2 (2 of 4 replicas"]);
+    federation.fedrs("uncordon us").await.succeeded();
+    let unjoin = "unjoin eu --member-kubeconfig eu.yaml";
+    let outcome = federation.fedrs(unjoin).await.succeeded();
+    outcome.contains(&["member  deployment/default/api deleted: it had no replicas"]);
+
+    federation.stop_controller();
+    let outcome = federation.fedrs("uninstall --yes").await.succeeded();
+    outcome.contains(&["1 FederatedDeployment and the CRDs remain"]);
+    let api = federation
+        .host
+        .get("fedrs.dev/v1alpha1", kind, "default", "api");
+    let finalizers = &api.unwrap()["metadata"]["finalizers"];
+    assert!(
+        finalizers.as_array().is_none_or(Vec::is_empty),
+        "{finalizers}"
+    );
+    let us = federation
+        .member("us")
+        .get("apps/v1", "Deployment", "default", "api");
+    assert_eq!(us.unwrap()["status"]["readyReplicas"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_join_replaces_an_expired_token() {
     let mut federation = Federation::start(&["eu"]).await;
     federation.start_controller();

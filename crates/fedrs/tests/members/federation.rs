@@ -185,8 +185,13 @@ impl Federation {
 
     /// Creates the FederatedReplicaSet `name`, which may run in all members.
     pub(crate) fn create(&self, name: &str, replicas: u32) {
+        self.create_kind("FederatedReplicaSet", name, replicas);
+    }
+
+    /// Creates the set `name` of this kind, which may run in all members.
+    pub(crate) fn create_kind(&self, kind: &str, name: &str, replicas: u32) {
         self.host.create(json!({
-            "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet",
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": kind,
             "metadata": { "namespace": "default", "name": name },
             "spec": {
                 "replicas": replicas, "selector": { "matchLabels": { "app": name } },
@@ -216,15 +221,19 @@ impl Federation {
 
     /// Waits until the status of `web` says that all its replicas are available.
     pub(crate) async fn wait_for_status(&self) {
+        self.wait_for_kind("FederatedReplicaSet", "web").await;
+    }
+
+    /// Waits until the status of a set says that all its replicas are available.
+    pub(crate) async fn wait_for_kind(&self, kind: &str, name: &str) {
         let is_ready = || {
-            let web = ("fedrs.dev/v1alpha1", "FederatedReplicaSet");
-            let web = self.host.get(web.0, web.1, "default", "web");
-            let conditions = web.and_then(|web| web["status"]["conditions"].as_array().cloned());
+            let set = self.host.get("fedrs.dev/v1alpha1", kind, "default", name);
+            let conditions = set.and_then(|set| set["status"]["conditions"].as_array().cloned());
             let mut conditions = conditions.into_iter().flatten();
             conditions
                 .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
         };
-        wait_until("the status of web is Ready", is_ready).await;
+        wait_until("the status of the set is Ready", is_ready).await;
     }
 
     /// The MemberCluster of a member.

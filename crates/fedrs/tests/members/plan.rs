@@ -70,7 +70,12 @@ fn manifest(name: &str, replicas: u32, clusters: &Value) -> String {
 async fn a_plan_reads_sets_and_members_and_writes_nothing() {
     let mut federation = running().await;
     federation.stop_controller();
-    write_viewer(&federation, &["federatedreplicasets", "memberclusters"]);
+    let all = [
+        "federatedreplicasets",
+        "federateddeployments",
+        "memberclusters",
+    ];
+    write_viewer(&federation, &all);
     let before = federation.contents();
     reject_all_but_reads(&federation, &["eu", "us"]);
     let plan = async |arguments: &str| {
@@ -141,8 +146,22 @@ async fn a_plan_says_what_it_can_not_read() {
         "host: failed to list memberclusters",
         "A plan needs the permission to list memberclusters.fedrs.dev",
     ]);
+    let outcome = federation
+        .fedrs("explain web --kubeconfig viewer.yaml")
+        .await;
+    outcome
+        .succeeded()
+        .contains(&["default/web: 4 replicas desired"]);
+    let outcome = federation
+        .fedrs("explain shop --kubeconfig viewer.yaml")
+        .await;
+    outcome.failed().contains(&[
+        "the permission to get federateddeployments.fedrs.dev in the namespace default",
+    ]);
     let outcome = federation.fedrs("plan shop").await.failed();
-    outcome.contains(&["federatedreplicaset default/shop not found"]);
+    outcome.contains(&["federatedreplicaset or federateddeployment default/shop not found"]);
+    let outcome = federation.fedrs("plan fdeploy/web").await.failed();
+    outcome.contains(&["federateddeployment default/web not found"]);
     let outcome = federation.fedrs("plan web").await.succeeded();
     outcome.contains(&["the controller has not observed the latest spec yet"]);
     for crd in fedrs_api::crd::all() {

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use self::pending::{DrainPending, pending};
 use crate::{
-    Error,
+    Error, FederatedSet,
     cluster_client::ClusterClient,
+    federated_set::{self, SetObject},
     member_cluster::{self, SpecChange, change_spec},
     polling::poll,
     progress::{Progress, Reporter},
@@ -59,13 +60,17 @@ impl<'a> Drain<'a> {
     }
 
     async fn read(&self) -> Result<Result<(), DrainPending>, Error> {
-        let (member, sets) = tokio::join!(
-            member_cluster::get(self.host, &self.name),
-            self.host.list("")
-        );
+        let (member, sets) =
+            tokio::join!(member_cluster::get(self.host, &self.name), sets(self.host));
         let pending = pending(&member?, self.generation, &sets?);
         Ok(pending.map_or(Ok(()), Err))
     }
+}
+
+/// All sets, which may have replicas in the member.
+async fn sets(host: &ClusterClient) -> Result<Vec<FederatedSet>, Error> {
+    let sets = federated_set::list(host).await?.unwrap_or_default();
+    sets.into_iter().map(SetObject::read).collect()
 }
 
 fn drain_change(spec: &MemberClusterSpec) -> SpecChange {

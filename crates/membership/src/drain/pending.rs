@@ -4,14 +4,18 @@ use std::fmt;
 
 use derive_more::Display;
 use fedrs_api::{
-    ConditionReason, ConditionType, FederatedReplicaSet, MemberCluster, MemberConditionType,
-    MemberReason, conditions, pluralize,
+    ConditionReason, ConditionType, MemberCluster, MemberConditionType, MemberReason, ObjectKey,
+    SetKind, conditions, pluralize,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
+use crate::FederatedSet;
+
 /// The number of sets that are listed; others are only counted.
 const LISTED_SETS: usize = 5;
+/// Why replicas of a Deployment with pods of several templates stay: its controller would remove some of each template.
+const ROLLING: &str = "a rollout replaces its pods first";
 
 /// What a drain waits for.
 #[derive(Clone, Debug, Display, PartialEq, Eq)]
@@ -61,11 +65,11 @@ impl fmt::Display for PendingReplicas {
 #[derive(Clone, Debug, Display, PartialEq, Eq)]
 #[display("{set} {replicas}{}", in_parentheses(blocked_by))]
 pub struct PendingSet {
-    /// `NAMESPACE/NAME`.
-    pub set: String,
+    /// Its key.
+    pub set: ObjectKey,
     /// Its replicas in the member.
     pub replicas: i32,
-    /// The messages of conditions that keep them there; empty if they are just moving.
+    /// What keeps them there, for people; empty if they are just moving.
     pub blocked_by: Vec<String>,
 }
 
@@ -81,7 +85,7 @@ fn in_parentheses(messages: &[String]) -> String {
 pub(super) fn pending(
     member: &MemberCluster,
     generation: Option<i64>,
-    sets: &[FederatedReplicaSet],
+    sets: &[FederatedSet],
 ) -> Option<DrainPending> {
     let name = member.name_any();
     let sets: Vec<PendingSet> = sets
@@ -119,18 +123,21 @@ fn condition_pending(member: &MemberCluster, generation: Option<i64>) -> Option<
     })
 }
 
-fn pending_set(set: &FederatedReplicaSet, member: &str) -> Option<PendingSet> {
-    let status = set.status.as_ref()?;
+fn pending_set(set: &FederatedSet, member: &str) -> Option<PendingSet> {
+    let status = &set.status;
     let mut clusters = status.clusters.iter();
     let cluster = clusters.find(|cluster| cluster.name == member)?;
+    let conditions = status.conditions.iter();
+    let conditions = conditions.filter(|condition| stops_moves(condition));
+    let updated = cluster.updated_replicas;
+    let is_rolling =
+        set.kind == SetKind::FederatedDeployment && updated > 0 && updated < cluster.replicas;
     (cluster.replicas > 0).then(|| PendingSet {
-        set: format!("{}/{}", set.namespace().unwrap_or_default(), set.name_any()),
+        set: set.key(),
         replicas: cluster.replicas,
-        blocked_by: status
-            .conditions
-            .iter()
-            .filter(|condition| stops_moves(condition))
+        blocked_by: conditions
             .map(|condition| condition.message.clone())
+            .chain(is_rolling.then(|| ROLLING.to_owned()))
             .collect(),
     })
 }
@@ -179,8 +186,12 @@ mod tests {
         })
     }
 
-    fn set(name: &str, replicas: i32, conditions: &[Value]) -> FederatedReplicaSet {
-        let object = json!({
+    fn set(name: &str, replicas: i32, conditions: &[Value]) -> FederatedSet {
+        FederatedSet::of_frs(serde_json::from_value(object(name, replicas, conditions)).unwrap())
+    }
+
+    fn object(name: &str, replicas: i32, conditions: &[Value]) -> Value {
+        json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet",
             "metadata": { "namespace": "default", "name": name },
             "spec": {
@@ -190,19 +201,14 @@ mod tests {
                 "conditions": conditions,
                 "clusters": [
                     { "name": "us", "desiredReplicas": 9, "replicas": 9 },
-                    { "name": "eu", "desiredReplicas": 0, "replicas": replicas },
+                    { "name": "eu", "desiredReplicas": 0, "replicas": replicas, "updatedReplicas": 1 },
                 ],
             },
-        });
-        serde_json::from_value(object).unwrap()
+        })
     }
 
     /// The text of what is pending; empty if nothing is.
-    fn text(
-        member: &MemberCluster,
-        generation: Option<i64>,
-        sets: &[FederatedReplicaSet],
-    ) -> String {
+    fn text(member: &MemberCluster, generation: Option<i64>, sets: &[FederatedSet]) -> String {
         let pending = pending(member, generation, sets);
         pending.map_or_else(String::new, |pending| pending.to_string())
     }
@@ -251,6 +257,31 @@ mod tests {
             "the member is not ready (Ready Unreachable); 3 replicas left: \
              default/web 2 (Placed InsufficientCapacity; MoveBlocked ReplacementsNotReady), default/shop 1"
         );
+    }
+
+    #[test]
+    fn a_federated_deployment_is_named_with_its_kind_and_its_rollout() {
+        let deployment = |replicas| {
+            let mut object = object("web", replicas, &[]);
+            object["kind"] = "FederatedDeployment".into();
+            FederatedSet::of_deployment(serde_json::from_value(object).unwrap())
+        };
+        for (replicas, expected) in [
+            (
+                0,
+                "the controller has not observed the drain (is it running?)",
+            ),
+            (1, "1 replica left: FederatedDeployment default/web 1"),
+            (
+                3,
+                "3 replicas left: FederatedDeployment default/web 3 (a rollout replaces its pods first)",
+            ),
+        ] {
+            assert_eq!(text(&member(&[]), None, &[deployment(replicas)]), expected);
+        }
+        let both = [set("web", 2, &[]), deployment(1)];
+        let expected = "3 replicas left: default/web 2, FederatedDeployment default/web 1";
+        assert_eq!(text(&member(&[]), None, &both), expected);
     }
 
     #[test]

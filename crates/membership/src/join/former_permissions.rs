@@ -11,16 +11,16 @@ use super::{
     plan::{self, ExistingObjects},
 };
 use crate::{
-    Error, cleanup,
+    Error,
+    cleanup::{self, Actor},
     cluster_client::RequestError,
-    member_cluster,
+    local_workloads, member_cluster,
     object::ObjectRef,
     polling::poll,
     progress::{Progress, Reporter},
-    replica_sets,
 };
 
-/// How often the ReplicaSets of the member are read.
+/// How often the workloads of the member are read.
 const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// Removes the permissions in namespaces that the member does not take any more, once no replica is left in them.
@@ -75,16 +75,17 @@ where
         .collect())
 }
 
-/// Deletes the ReplicaSets without replicas that are left in namespaces that the controller loses permissions in.
+/// Deletes the workloads without replicas that are left in namespaces that the controller loses permissions in.
 async fn delete_empty(join: &Join<'_>, reporter: &mut dyn Reporter) -> Result<(), RequestError> {
     let (member, membership) = (join.clusters.member, &join.membership);
     let Some(listed) = &membership.namespaces else {
         return Ok(());
     };
-    let mut left = replica_sets::namespaces(member, membership).await?;
+    let mut left = local_workloads::namespaces(member, membership).await?;
     left.retain(|namespace| !listed.contains(namespace));
     let left = Vec::from_iter(left);
-    replica_sets::delete_empty(member, membership, Some(&left), reporter).await
+    let (left, actor) = (Some(&*left), Actor::User);
+    local_workloads::delete_empty(member, membership, left, actor, reporter).await
 }
 
 /// Waits until no replica is left in namespaces that the controller loses permissions in.
@@ -94,7 +95,7 @@ async fn wait_until_empty(join: &Join<'_>, reporter: &mut dyn Reporter) -> Resul
         return Ok(());
     };
     let read = async || {
-        let mut left = replica_sets::namespaces_with_replicas(member, membership).await?;
+        let mut left = local_workloads::namespaces_with_replicas(member, membership).await?;
         left.retain(|namespace| !listed.contains(namespace));
         let left = Vec::from_iter(left).join(", ");
         Ok::<_, RequestError>(if left.is_empty() { Ok(()) } else { Err(left) })

@@ -1,7 +1,7 @@
-//! Plan: what the controller would do with the replicas of FederatedReplicaSets. Reads the host, and changes nothing.
+//! Plan: what the controller would do with the replicas of federated sets. Reads the host, and changes nothing.
 //!
 //! ```text
-//! FederatedReplicaSets, MemberClusters --> federation_controller::forecast --> SetPlan for each set --> Plan
+//! federated sets, MemberClusters --> federation_controller::forecast --> SetPlan for each set --> Plan
 //! ```
 
 mod set_plan;
@@ -15,15 +15,11 @@ use federation_controller::{
     forecast::{End, Question, WhatIf, forecast},
 };
 use fedrs_api::{
-    FederatedReplicaSet, FederatedReplicaSetStatus, FieldError, MemberCluster, ValidFrs,
-    closest_name,
+    FederatedReplicaSetStatus, FieldError, MemberCluster, ObjectKey, SetKind, closest_name,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::{
-    Api, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams},
-};
+use kube::{Api, ResourceExt};
 use serde::Serialize;
 
 pub use self::{
@@ -31,13 +27,11 @@ pub use self::{
     summary::Summary,
 };
 use crate::{
-    Error,
-    cluster_client::{ClusterClient, RequestError},
+    Error, SetRef, ValidSet,
+    cluster_client::ClusterClient,
+    federated_set::{self, SetObject, unreadable},
     member_cluster::selects_namespaces,
 };
-
-/// Objects of one page of a list.
-const PAGE_SIZE: u32 = 500;
 
 /// Which sets are planned, and what changes about them and the members.
 #[derive(Clone, Debug)]
@@ -64,18 +58,13 @@ impl PlanRequest {
 #[derive(Clone, Debug)]
 pub enum Sets {
     /// One of the host.
-    One {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+    One(SetRef),
     /// All of a namespace.
     Namespace(String),
     /// All.
     All,
     /// A new one, or a changed one of the host.
-    Manifest(Box<ValidFrs>),
+    Manifest(Box<ValidSet>),
 }
 
 /// What the controller would do with sets.
@@ -84,7 +73,7 @@ pub enum Sets {
 pub struct Plan {
     /// The sums over all sets.
     pub summary: Summary,
-    /// The sets, by namespace and name.
+    /// The sets, by namespace, name and kind.
     pub sets: Vec<SetPlan>,
     /// Sets that the controller leaves as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -97,6 +86,8 @@ pub struct Plan {
 /// A set that the controller leaves as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedSet {
+    /// The kind of the set.
+    pub kind: SetKind,
     /// The namespace of the set.
     pub namespace: String,
     /// The name of the set.
@@ -107,7 +98,7 @@ pub struct SkippedSet {
 
 /// A set to plan: one of the host, or of a manifest.
 struct PlannedSet {
-    frs: ValidFrs,
+    set: ValidSet,
     status: FederatedReplicaSetStatus,
     /// Whether the status is that of the present spec.
     observed: bool,
@@ -115,7 +106,7 @@ struct PlannedSet {
     new_template: bool,
 }
 
-/// Plans as `request` says, at `now`. Reads FederatedReplicaSets and MemberClusters, and where members select namespaces by
+/// Plans as `request` says, at `now`. Reads sets and MemberClusters, and where members select namespaces by
 /// labels, those of the namespaces if the user may.
 pub async fn plan(
     host: &ClusterClient,
@@ -123,7 +114,8 @@ pub async fn plan(
     now: Timestamp,
 ) -> Result<Plan, Error> {
     let members = host.list::<MemberCluster>("").await;
-    let members = read(members, || "list memberclusters.fedrs.dev".to_owned())?;
+    let members = members
+        .map_err(|error| unreadable(error, || "list memberclusters.fedrs.dev".to_owned()))?;
     check_names(&request.what_if, &members)?;
     let (planned, skipped) = sets_to_plan(host, &request.sets).await?;
     let labels = namespace_labels(host, &planned, &members).await?;
@@ -131,14 +123,14 @@ pub async fn plan(
     let mut is_disconnected = false;
     let plan_of = |mut set: PlannedSet| {
         if let Some(replicas) = request.replicas {
-            set.frs.replicas = replicas;
+            set.set.frs.replicas = replicas;
         }
         let question = Question {
-            frs: &set.frs,
+            frs: &set.set.frs,
             status: &set.status,
             new_template: set.new_template,
             members: &members,
-            namespace_labels: labels.get(&*set.frs.key.namespace),
+            namespace_labels: labels.get(&*set.set.frs.key.namespace),
             what_if: &request.what_if,
             settings: &request.settings,
             now,
@@ -163,34 +155,32 @@ async fn sets_to_plan(
     sets: &Sets,
 ) -> Result<(Vec<PlannedSet>, Vec<SkippedSet>), Error> {
     let found = match sets {
-        Sets::One { namespace, name } => {
-            let object = get(host, namespace, name).await?;
-            let object = object.ok_or_else(|| Error::SetNotFound {
-                namespace: namespace.clone(),
-                name: name.clone(),
-            })?;
-            let set = PlannedSet::of_host(&object).map_err(|reason| Error::SetNotPlanned {
-                namespace: namespace.clone(),
-                name: name.clone(),
+        Sets::One(name) => {
+            let object = federated_set::find(host, name).await?;
+            let set = object.key();
+            let planned = PlannedSet::of_host(object).map_err(|reason| Error::SetNotPlanned {
+                set,
                 reason: reason.to_string(),
             })?;
-            return Ok((vec![set], Vec::new()));
+            return Ok((vec![planned], Vec::new()));
         }
-        Sets::Manifest(frs) => {
-            let live = get(host, &frs.key.namespace, &frs.key.name).await?;
-            let set = PlannedSet::of_manifest(frs, live.as_ref())?;
-            return Ok((vec![set], Vec::new()));
+        Sets::Manifest(set) => {
+            let live = get(host, &set.frs.key).await?;
+            let planned = PlannedSet::of_manifest(set, live)?;
+            return Ok((vec![planned], Vec::new()));
         }
         Sets::Namespace(namespace) => list(host, Some(namespace)).await?,
         Sets::All => list(host, None).await?,
     };
     let (mut planned, mut skipped) = (Vec::new(), Vec::new());
     for object in found {
-        match PlannedSet::of_host(&object) {
+        let key = object.key();
+        match PlannedSet::of_host(object) {
             Ok(set) => planned.push(set),
             Err(reason) => skipped.push(SkippedSet {
-                namespace: object.namespace().unwrap_or_default(),
-                name: object.name_any(),
+                kind: key.kind,
+                namespace: key.namespace.to_string(),
+                name: key.name.to_string(),
                 reason: reason.to_string(),
             }),
         }
@@ -203,60 +193,56 @@ async fn sets_to_plan(
 enum NotPlanned {
     #[error("it is being deleted")]
     Deleted,
-    #[error("this version of fedrs can't read it: {0}")]
-    Unreadable(String),
+    #[error(transparent)]
+    Unreadable(Error),
     #[error("{}", list_errors(.0))]
     Invalid(Vec<FieldError>),
 }
 
 impl PlannedSet {
     /// The set as the host has it.
-    fn of_host(set: &DynamicObject) -> Result<Self, NotPlanned> {
+    fn of_host(object: SetObject) -> Result<Self, NotPlanned> {
+        let set = object.read().map_err(NotPlanned::Unreadable)?;
         if set.metadata.deletion_timestamp.is_some() {
             return Err(NotPlanned::Deleted);
         }
-        let set: FederatedReplicaSet =
-            (set.clone().try_parse()).map_err(|error| NotPlanned::Unreadable(error.to_string()))?;
-        let frs = ValidFrs::check(&set).map_err(NotPlanned::Invalid)?;
-        let status = set.status.unwrap_or_default();
+        let valid = set.valid.map_err(NotPlanned::Invalid)?;
+        let status = set.status;
         Ok(Self {
             observed: status.observed_generation == set.metadata.generation
-                && status.observed_preferences_hash == frs.preferences_hash,
+                && status.observed_preferences_hash == valid.frs.preferences_hash,
             new_template: false,
             status,
-            frs,
+            set: valid,
         })
     }
 
     /// The set of a manifest, which replaces `live`.
-    fn of_manifest(frs: &ValidFrs, live: Option<&DynamicObject>) -> Result<Self, Error> {
+    fn of_manifest(set: &ValidSet, live: Option<SetObject>) -> Result<Self, Error> {
         let live = live.and_then(|live| Self::of_host(live).ok());
         let Some(live) = live else {
             return Ok(Self {
-                frs: frs.clone(),
+                set: set.clone(),
                 status: FederatedReplicaSetStatus::default(),
                 observed: true,
                 new_template: true,
             });
         };
+        let (new, old) = (&set.frs, &live.set.frs);
         for (field, is_same) in [
-            ("spec.selector", frs.selector == live.frs.selector),
-            ("spec.federation", frs.federation == live.frs.federation),
+            ("spec.selector", new.selector == old.selector),
+            ("spec.federation", new.federation == old.federation),
         ] {
             if !is_same {
-                return Err(Error::Immutable { field });
+                let kind = new.key.kind;
+                return Err(Error::Immutable { field, kind });
             }
         }
-        let written = |frs: &ValidFrs| {
-            (
-                frs.labels.clone(),
-                frs.min_ready_seconds,
-                frs.template.clone(),
-            )
-        };
         Ok(Self {
-            new_template: written(frs) != written(&live.frs),
-            frs: frs.clone(),
+            new_template: new.labels != old.labels
+                || new.min_ready_seconds != old.min_ready_seconds
+                || new.template != old.template,
+            set: set.clone(),
             ..live
         })
     }
@@ -268,7 +254,10 @@ async fn namespace_labels(
     planned: &[PlannedSet],
     members: &[MemberCluster],
 ) -> Result<BTreeMap<String, BTreeMap<String, String>>, Error> {
-    let names: BTreeSet<_> = planned.iter().map(|set| &*set.frs.key.namespace).collect();
+    let names: BTreeSet<_> = planned
+        .iter()
+        .map(|set| &*set.set.frs.key.namespace)
+        .collect();
     let namespaces = match (members.iter().any(selects_namespaces), names.first()) {
         (true, Some(name)) if names.len() == 1 => {
             let namespaces: Api<Namespace> = Api::all(host.client());
@@ -313,55 +302,43 @@ fn check_names(what_if: &WhatIf, members: &[MemberCluster]) -> Result<(), Error>
     }
 }
 
-/// FederatedReplicaSets, not decoded: one that this version of fedrs can't read must not hide the others.
-fn sets_of(host: &ClusterClient, namespace: Option<&str>) -> Api<DynamicObject> {
-    let resource = ApiResource::erase::<FederatedReplicaSet>(&());
-    match namespace {
-        Some(namespace) => Api::namespaced_with(host.client(), namespace, &resource),
-        None => Api::all_with(host.client(), &resource),
-    }
-}
-
-async fn get(
-    host: &ClusterClient,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<DynamicObject>, Error> {
-    let operation = format!("get federatedreplicaset {namespace}/{name}");
-    let sets = sets_of(host, Some(namespace));
-    let found = host.call(operation, sets.get_opt(name)).await;
-    read(found, || {
-        format!("get federatedreplicasets.fedrs.dev in the namespace {namespace}")
+/// The set of this kind and name, if there is one.
+async fn get(host: &ClusterClient, key: &ObjectKey) -> Result<Option<SetObject>, Error> {
+    let ObjectKey {
+        namespace,
+        name,
+        kind,
+    } = key;
+    let found = federated_set::get(host, *kind, namespace, name).await;
+    found.map_err(|error| {
+        unreadable(error, || {
+            let plural = federated_set::plural(*kind);
+            format!("get {plural}.fedrs.dev in the namespace {namespace}")
+        })
     })
 }
 
-async fn list(host: &ClusterClient, namespace: Option<&str>) -> Result<Vec<DynamicObject>, Error> {
-    let sets = sets_of(host, namespace);
-    let mut found = Vec::new();
-    let mut page = ListParams::default().limit(PAGE_SIZE);
-    loop {
-        let operation = "list federatedreplicasets";
-        let list = host.call(operation, sets.list(&page)).await;
-        let list = read(list, || match namespace {
-            Some(name) => format!("list federatedreplicasets.fedrs.dev in the namespace {name}"),
-            None => "list federatedreplicasets.fedrs.dev in all namespaces".to_owned(),
-        })?;
-        found.extend(list.items);
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => return Ok(found),
+/// All sets of both kinds, by key. The CRD of one kind may not be installed.
+async fn list(host: &ClusterClient, namespace: Option<&str>) -> Result<Vec<SetObject>, Error> {
+    let mut all = Vec::new();
+    let mut missing = 0;
+    for kind in SetKind::ALL {
+        match federated_set::list_kind(host, kind, namespace).await {
+            Err(error) if error.code() == Some(404) => missing += 1,
+            found => all.extend(found.map_err(|error| {
+                unreadable(error, || {
+                    let plural = federated_set::plural(kind);
+                    let place = namespace.map_or("all namespaces".to_owned(), |name| {
+                        format!("the namespace {name}")
+                    });
+                    format!("list {plural}.fedrs.dev in {place}")
+                })
+            })?),
         }
     }
-}
-
-/// The response to a request, which requires the permission to `need`.
-fn read<T>(answer: Result<T, RequestError>, need: impl Fn() -> String) -> Result<T, Error> {
-    answer.map_err(|error| match error.code() {
-        Some(404) => Error::CrdsMissing,
-        Some(403) => Error::MayNotRead {
-            error,
-            need: need(),
-        },
-        _ => Error::Request(error),
-    })
+    if missing == SetKind::ALL.len() {
+        return Err(Error::CrdsMissing);
+    }
+    all.sort_by_key(SetObject::key);
+    Ok(all)
 }

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use federation_controller::forecast::{Forecast, Question};
-use fedrs_api::{ClusterReason, ClusterState, ClusterStatus, ConditionType, conditions, pluralize};
+use fedrs_api::{
+    ClusterReason, ClusterState, ClusterStatus, ConditionType, ObjectKey, SetKind, conditions,
+    pluralize,
+};
 use serde::Serialize;
 
 use super::warnings;
@@ -12,6 +15,8 @@ use super::warnings;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetPlan {
+    /// The kind of the set.
+    pub kind: SetKind,
     /// The namespace of the set.
     pub namespace: String,
     /// The name of the set.
@@ -87,6 +92,7 @@ impl SetPlan {
         let unplaced = forecast.status.unplaced_replicas;
         let key = &question.frs.key;
         Self {
+            kind: key.kind,
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),
             replicas: question.frs.replicas,
@@ -101,6 +107,12 @@ impl SetPlan {
             moves,
             clusters,
         }
+    }
+
+    /// The key of the set.
+    #[must_use]
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::of_kind(self.kind, &*self.namespace, &*self.name)
     }
 
     /// Whether any cluster would have other replicas than now.
@@ -185,7 +197,7 @@ fn moves(clusters: &[ClusterPlan]) -> Vec<Move> {
 impl fmt::Display for SetPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let replicas = pluralize(self.replicas, "replica");
-        write!(f, "{}/{}: {replicas} desired", self.namespace, self.name)?;
+        write!(f, "{}: {replicas} desired", self.key())?;
         if !self.changes() {
             f.write_str(", nothing changes")?;
         }

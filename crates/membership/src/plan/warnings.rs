@@ -67,6 +67,13 @@ pub(super) fn of_set(question: &Question<'_>, forecast: &Forecast, observed: boo
             pluralize(forecast.steps, "step")
         )),
     }
+    let status = question.status;
+    if status.current_revision != status.update_revision {
+        warnings.push(
+            "a rollout is in progress: replicas leave a cluster after its part of the rollout"
+                .to_owned(),
+        );
+    }
     let unready = question.status.clusters.iter().map(|cluster| {
         let with_node = i64::from(cluster.replicas) - i64::from(cluster.unscheduled_replicas);
         (with_node - i64::from(cluster.available_replicas)).max(0)

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::error::Error;
 use crate::{
     cluster_client::ClusterClient,
+    federated_set::remove_record,
     object::{ObjectRef, Write, WriteMode},
 };
 
@@ -95,13 +96,9 @@ impl Target<'_> {
     }
 }
 
-/// Reads a FederatedDeployment. What is lent to members is the controller's own: another version may write it otherwise.
+/// Reads a FederatedDeployment.
 fn decode(mut object: Value) -> Result<FederatedDeployment, String> {
-    if let Some(rollout) = object.pointer_mut("/status/rollout")
-        && let Some(rollout) = rollout.as_object_mut()
-    {
-        rollout.remove("record");
-    }
+    remove_record(&mut object);
     serde_json::from_value(object).map_err(|error| error.to_string())
 }
 

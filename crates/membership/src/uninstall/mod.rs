@@ -5,28 +5,29 @@
 //! no controller runs? --> plan, which the caller confirms --> finalizers --> each member --> namespace
 //! ```
 //!
-//! Local ReplicaSets stay with their pods. FederatedReplicaSets and CRDs stay as well, and can be deleted afterwards.
+//! Local workloads stay with their pods. The federated sets and the CRDs stay as well, and can be deleted afterwards.
 
 mod plan;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fedrs_api::{FederatedReplicaSet, MemberCluster, finalizers, labels, names::controller_name};
+use fedrs_api::{MemberCluster, finalizers, labels, names::controller_name};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
-    Api, ResourceExt,
+    ResourceExt,
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-pub use self::plan::{Remaining, UninstallPlan};
+pub use self::plan::{Remaining, SetCounts, UninstallPlan};
 use crate::{
     Error,
     cleanup::{self, Actor},
     cluster_client::{ClusterClient, RequestError},
     controller_lease::{ControllerState, LeaseWatch},
+    federated_set::{self, SetObject},
     member_cluster,
     membership::{Membership, created_by_join, secret_name},
     object::{FIELD_MANAGER, ObjectRef, none_if_not_found},
@@ -56,8 +57,8 @@ pub struct Uninstall<'a> {
     remaining: Remaining,
     /// Whether join created the namespace.
     owns_namespace: bool,
-    /// The FederatedReplicaSets with the finalizer of fedrs.
-    sets: Vec<FederatedReplicaSet>,
+    /// The sets with the finalizer of fedrs.
+    sets: Vec<SetObject>,
     /// The Secrets that join created, by the names of the members with a MemberCluster, a Secret, or both.
     members: BTreeMap<String, Option<Value>>,
 }
@@ -70,15 +71,15 @@ impl<'a> Uninstall<'a> {
         reporter: &mut dyn Reporter,
     ) -> Result<Self, Error> {
         let host_id = member_cluster::cluster_id(host).await?;
-        let sets = none_if_not_found(host.list::<FederatedReplicaSet>("").await)?;
+        let sets = federated_set::list(host).await?;
         let has_crds = sets.is_some();
         let (mut sets, others): (Vec<_>, Vec<_>) = sets
             .into_iter()
             .flatten()
-            .partition(|set| set.spec.federation == request.federation);
-        let remaining = match (has_crds, sets.len(), others.len()) {
+            .partition(|set| set.federation() == request.federation);
+        let remaining = match (has_crds, count(&sets), count(&others)) {
             (false, ..) => Remaining::Nothing,
-            (true, sets, 0) => Remaining::Crds { sets },
+            (true, sets, others) if others.is_zero() => Remaining::Crds { sets },
             (true, sets, other_sets) => Remaining::SharedCrds { sets, other_sets },
         };
         sets.retain(has_finalizer);
@@ -122,7 +123,7 @@ impl<'a> Uninstall<'a> {
     #[must_use]
     pub fn plan(&self) -> Option<UninstallPlan> {
         let plan = UninstallPlan {
-            sets: self.sets.len(),
+            sets: count(&self.sets),
             members: self.members.keys().cloned().collect(),
             namespace: self.owns_namespace.then(|| self.request.namespace.clone()),
         };
@@ -140,7 +141,7 @@ impl<'a> Uninstall<'a> {
         let writes = stream::iter(&self.sets).map(|set| self.remove_finalizer(set));
         let writes = writes.buffered(CONCURRENT_WRITES);
         writes.try_collect::<()>().await?;
-        reporter.progress(Progress::FinalizersRemoved(self.sets.len()));
+        reporter.progress(Progress::FinalizersRemoved(count(&self.sets)));
         self.check_finalizers().await?;
         for (name, secret) in &self.members {
             self.remove_member(name, secret.as_ref(), reporter).await?;
@@ -151,24 +152,25 @@ impl<'a> Uninstall<'a> {
 
     /// Removes the finalizer that would block the deletion of `set` while no controller runs (F5), and keeps others. The API
     /// server rejects it if the set was changed meanwhile.
-    async fn remove_finalizer(&self, set: &FederatedReplicaSet) -> Result<(), RequestError> {
-        let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
-        let mut others = set.finalizers().to_vec();
+    async fn remove_finalizer(&self, set: &SetObject) -> Result<(), RequestError> {
+        let SetObject { kind, object } = set;
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let mut others = object.finalizers().to_vec();
         others.retain(|finalizer| finalizer != finalizers::MEMBERS);
         let patch = Patch::Merge(json!({
             "metadata": {
-                "uid": set.uid(),
-                "resourceVersion": set.resource_version(),
+                "uid": object.uid(),
+                "resourceVersion": object.resource_version(),
                 "finalizers": others,
             },
         }));
-        let sets: Api<FederatedReplicaSet> = Api::namespaced(self.host.client(), &namespace);
+        let sets = federated_set::api(self.host, *kind, Some(&namespace));
         let parameters = PatchParams {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
         let request = sets.patch_metadata(&name, &parameters, &patch);
-        let operation = format!("patch federatedreplicaset {namespace}/{name}");
+        let operation = format!("patch {} {namespace}/{name}", federated_set::lower(*kind));
         none_if_not_found(self.host.call(operation, request).await).map(drop)
     }
 
@@ -178,11 +180,11 @@ impl<'a> Uninstall<'a> {
             return Ok(());
         }
         sleep(RESTORE_TIMEOUT).await;
-        let sets = none_if_not_found(self.host.list::<FederatedReplicaSet>("").await)?;
-        let sets = sets.iter().flatten();
-        let sets = sets.filter(|set| set.spec.federation == self.request.federation);
-        match sets.filter(|set| has_finalizer(set)).count() {
-            0 => Ok(()),
+        let sets = federated_set::list(self.host).await?;
+        let mut sets = sets.unwrap_or_default();
+        sets.retain(|set| set.federation() == self.request.federation && has_finalizer(set));
+        match count(&sets) {
+            restored if restored.is_zero() => Ok(()),
             restored => Err(Error::FinalizersRestored(restored)),
         }
     }
@@ -221,8 +223,13 @@ impl<'a> Uninstall<'a> {
     }
 }
 
-fn has_finalizer(set: &FederatedReplicaSet) -> bool {
-    set.finalizers().contains(&finalizers::MEMBERS.to_owned())
+fn has_finalizer(set: &SetObject) -> bool {
+    let finalizers = set.object.finalizers();
+    finalizers.contains(&finalizers::MEMBERS.to_owned())
+}
+
+fn count(sets: &[SetObject]) -> SetCounts {
+    sets.iter().map(|set| set.kind).collect()
 }
 
 /// The members of a federation that have a MemberCluster, a Secret that join created, or both.

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use derive_more::Display;
-use fedrs_api::pluralize;
+use fedrs_api::{SetKind, pluralize};
 
 /// What an uninstall does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UninstallPlan {
-    /// The number of FederatedReplicaSets that lose the finalizer of fedrs.
-    pub sets: usize,
+    /// The sets that lose the finalizer of fedrs.
+    pub sets: SetCounts,
     /// The names of the members that are removed.
     pub members: Vec<String>,
     /// The namespace that is deleted if it is empty.
@@ -19,17 +19,17 @@ pub struct UninstallPlan {
 impl UninstallPlan {
     /// Whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.sets == 0 && self.members.is_empty() && self.namespace.is_none()
+        self.sets.is_zero() && self.members.is_empty() && self.namespace.is_none()
     }
 }
 
 impl fmt::Display for UninstallPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.sets > 0 {
+        if !self.sets.is_zero() {
             writeln!(
                 f,
                 "  removes the finalizers of {}; deleting them no longer waits for members",
-                federated_sets(self.sets)
+                self.sets
             )?;
         }
         if !self.members.is_empty() {
@@ -43,36 +43,72 @@ impl fmt::Display for UninstallPlan {
         if let Some(namespace) = &self.namespace {
             writeln!(f, "  deletes the namespace {namespace} if it is then empty")?;
         }
-        f.write_str("ReplicaSets in the members keep running.")
+        f.write_str("ReplicaSets and Deployments in the members keep running.")
     }
 }
 
 /// What remains on the host after an uninstall.
 #[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
 pub enum Remaining {
-    /// Neither CRDs nor FederatedReplicaSets.
+    /// Neither CRDs nor sets.
     #[display("The CRDs are not installed.")]
     Nothing,
-    /// The CRDs, and this number of FederatedReplicaSets.
-    #[display("{} and the CRDs remain: run `fedrs crds | kubectl delete -f -` to delete them.", federated_sets(*sets))]
+    /// The CRDs, and these sets.
+    #[display("{sets} and the CRDs remain: run `fedrs crds | kubectl delete -f -` to delete them.")]
     Crds {
-        /// The number of FederatedReplicaSets.
-        sets: usize,
+        /// The sets.
+        sets: SetCounts,
     },
     /// The CRDs, which other federations need.
     #[display(
-        "{} and the CRDs remain. Other federations need the CRDs: they have {}.",
-        federated_sets(*sets),
-        federated_sets(*other_sets)
+        "{sets} and the CRDs remain. Other federations need the CRDs: they have {other_sets}."
     )]
     SharedCrds {
-        /// The number of FederatedReplicaSets.
-        sets: usize,
-        /// The number of FederatedReplicaSets of other federations.
-        other_sets: usize,
+        /// The sets.
+        sets: SetCounts,
+        /// The sets of other federations.
+        other_sets: SetCounts,
     },
 }
 
-fn federated_sets(count: usize) -> String {
-    pluralize(count, "FederatedReplicaSet")
+/// How many sets there are of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetCounts {
+    /// FederatedReplicaSets.
+    pub replica_sets: usize,
+    /// FederatedDeployments.
+    pub deployments: usize,
+}
+
+impl SetCounts {
+    /// Whether there is none.
+    pub(super) fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl FromIterator<SetKind> for SetCounts {
+    fn from_iter<T: IntoIterator<Item = SetKind>>(kinds: T) -> Self {
+        let mut counts = Self::default();
+        for kind in kinds {
+            match kind {
+                SetKind::FederatedReplicaSet => counts.replica_sets += 1,
+                SetKind::FederatedDeployment => counts.deployments += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// `2 FederatedReplicaSets and 1 FederatedDeployment`. Names the kinds that there are, or the first.
+impl fmt::Display for SetCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let replica_sets = pluralize(self.replica_sets, SetKind::FederatedReplicaSet.as_str());
+        let deployments = pluralize(self.deployments, SetKind::FederatedDeployment.as_str());
+        match (self.replica_sets, self.deployments) {
+            (_, 0) => f.write_str(&replica_sets),
+            (0, _) => f.write_str(&deployments),
+            _ => write!(f, "{replica_sets} and {deployments}"),
+        }
+    }
 }

@@ -15,10 +15,10 @@ use crate::{
 const FEDRS: &str = "fedrs.dev/v1alpha1";
 const CRD: &str = "apiextensions.k8s.io/v1";
 
-/// Creates a FederatedReplicaSet with the finalizer of fedrs and with another one.
-fn create_set(federation: &Federation) {
+/// Creates a set with the finalizer of fedrs and with another one.
+fn create_set(federation: &Federation, kind: &str) {
     federation.host.create(json!({
-        "apiVersion": FEDRS, "kind": "FederatedReplicaSet",
+        "apiVersion": FEDRS, "kind": kind,
         "metadata": {
             "namespace": "default", "name": "web", "finalizers": ["example.org/own", "fedrs.dev/members"],
         },
@@ -32,22 +32,23 @@ fn create_set(federation: &Federation) {
     }));
 }
 
-fn set(federation: &Federation) -> Option<Value> {
+fn set(federation: &Federation, kind: &str) -> Option<Value> {
     let host = &federation.host;
-    host.get(FEDRS, "FederatedReplicaSet", "default", "web")
+    host.get(FEDRS, kind, "default", "web")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_uninstall_nothing_blocks_deletions() {
     let federation = Federation::joined(&["eu", "us"]).await;
-    create_set(&federation);
+    create_set(&federation, "FederatedReplicaSet");
+    create_set(&federation, "FederatedDeployment");
     federation.join("us").await.failed();
     federation.member("us").sim.faults().set_unreachable(true);
     let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
     outcome.contains(&[
-        "removes the finalizers of 1 FederatedReplicaSet",
+        "removes the finalizers of 1 FederatedReplicaSet and 1 FederatedDeployment",
         "removes 2 members (eu, us)",
-        "host    removed the finalizers of 1 FederatedReplicaSet",
+        "host    removed the finalizers of 1 FederatedReplicaSet and 1 FederatedDeployment",
         "member  clusterrole/fedrs-controller-",
         "warning: member: failed to",
         "kubectl delete clusterrole fedrs-controller-",
@@ -55,11 +56,11 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
         "host    namespace/fedrs-system deleted",
         "fedrs crds | kubectl delete -f -",
     ]);
-    let remaining = set(&federation).unwrap();
-    assert_eq!(
-        remaining["metadata"]["finalizers"],
-        json!(["example.org/own"])
-    );
+    for kind in ["FederatedReplicaSet", "FederatedDeployment"] {
+        let remaining = set(&federation, kind).unwrap();
+        let finalizers = &remaining["metadata"]["finalizers"];
+        assert_eq!(*finalizers, json!(["example.org/own"]), "{kind}");
+    }
     let account = federation.account();
     wait_until("the ServiceAccount in eu is deleted", || {
         federation
@@ -71,7 +72,7 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
     let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
     assert_eq!(
         outcome.text,
-        "1 FederatedReplicaSet and the CRDs remain: run `fedrs crds | kubectl delete -f -` to delete them.\n"
+        "1 FederatedReplicaSet and 1 FederatedDeployment and the CRDs remain: run `fedrs crds | kubectl delete -f -` to delete them.\n"
     );
 
     for crd in fedrs_api::crd::all() {
@@ -84,6 +85,24 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
         federation.host.get(CRD, kind, "", name).is_none()
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_may_have_the_crd_of_one_kind_only() {
+    for (installed, missing) in [
+        ("FederatedReplicaSet", "federateddeployments.fedrs.dev"),
+        ("FederatedDeployment", "federatedreplicasets.fedrs.dev"),
+    ] {
+        let federation = Federation::joined(&["eu"]).await;
+        let host = &federation.host;
+        host.delete(CRD, "CustomResourceDefinition", "", missing);
+        create_set(&federation, installed);
+        let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
+        outcome.contains(&[
+            &format!("removed the finalizers of 1 {installed}\n"),
+            &format!("1 {installed} and the CRDs remain"),
+        ]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,7 +156,7 @@ async fn a_lease_that_nobody_renews_stops_no_uninstall_whatever_its_time_says() 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_of_another_federation_stay() {
     let federation = Federation::joined(&["eu", "us"]).await;
-    create_set(&federation);
+    create_set(&federation, "FederatedReplicaSet");
     let before = federation.contents();
     let request = JoinRequest {
         federation: "blue".to_owned(),

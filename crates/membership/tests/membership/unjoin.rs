@@ -30,8 +30,12 @@ fn has_account(federation: &Federation) -> bool {
 }
 
 fn local_set(name: &str, replicas: u32, federation: &str) -> Value {
+    workload("ReplicaSet", name, replicas, federation)
+}
+
+fn workload(kind: &str, name: &str, replicas: u32, federation: &str) -> Value {
     json!({
-        "apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "apiVersion": "apps/v1", "kind": kind,
         "metadata": {
             "namespace": "default", "name": name,
             "labels": {
@@ -55,15 +59,19 @@ async fn a_repeated_unjoin_completes_an_interrupted_one_as_the_user() {
     let eu = federation.member("eu");
     eu.create(local_set("drained", 0, &federation.host_id()));
     eu.create(local_set("theirs", 0, "another"));
+    eu.create(workload("Deployment", "drained", 0, &federation.host_id()));
+    eu.create(workload("Deployment", "left", 1, &federation.host_id()));
     federation.host.delete(FEDRS, "MemberCluster", "", "eu");
     let outcome = federation.unjoin("eu", federation.as_user("eu")).await;
     let outcome = outcome.succeeded().contains(&[
         "replicaset/default/drained deleted: it had no replicas",
+        "deployment/default/drained deleted: it had no replicas",
+        "deployment/default/left kept: it has 1 replica",
         "member  namespace/fedrs-system deleted",
         "host    secret/member-eu deleted",
         "eu is no longer a member",
     ]);
-    assert_eq!(outcome.count("deleted"), 8, "{}", outcome.text);
+    assert_eq!(outcome.count("deleted"), 9, "{}", outcome.text);
     assert!(!has_account(&federation));
     let set = |name| eu.get("apps/v1", "ReplicaSet", "default", name);
     assert!(set("drained").is_none() && set("theirs").is_some());
