@@ -66,6 +66,10 @@ pub(crate) fn controlled_by(kind: &str, name: &str) -> String {
     format!("the ReplicaSet is controlled by {kind} {name}")
 }
 
+pub(crate) fn other_replicas(written: u32, shown: u32) -> String {
+    format!("spec.replicas is {shown} after {written} was written")
+}
+
 pub(crate) fn namespace_not_created(namespace: &str) -> String {
     format!(
         "namespace {namespace} does not exist, and namespaces.create of the controller's configuration is false"

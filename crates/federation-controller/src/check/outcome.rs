@@ -155,12 +155,7 @@ fn record(
         internal.requested_replicas = internal.requested_replicas.map(|most| most.min(replicas));
         let believed = internal.requested_replicas.unwrap_or(0);
         let left = replicas.saturating_sub(believed).max(0);
-        // Nor is one that shows as many as before the scale-down.
-        let is_lower = left < internal.unpublished_replicas;
-        internal.unpublished_replicas = match outcome {
-            Outcome::Scaled { .. } if !is_lower => 0,
-            _ => left.min(internal.unpublished_replicas),
-        };
+        internal.unpublished_replicas = internal.unpublished_replicas.min(left);
     }
     let writes = match outcome {
         Outcome::Adopted {

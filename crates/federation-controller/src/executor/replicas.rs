@@ -7,6 +7,7 @@ use crate::{
     calls::CallError,
     check::{Outcome, Precondition},
     manifest::Source,
+    messages,
 };
 
 impl LocalWorkload<'_> {
@@ -40,7 +41,8 @@ impl LocalWorkload<'_> {
     }
 
     /// Sends a `write` that sets the replicas to `to`: from now on the store counts with them, because the write may be carried
-    /// out, unless the response shows that it was not.
+    /// out, unless the response shows that it was not. If the response shows other replicas, the member changes what is written,
+    /// or does not tell the truth: the next attempt would end in the same way.
     async fn change_replicas(
         self,
         seen: &Precondition,
@@ -60,6 +62,11 @@ impl LocalWorkload<'_> {
         if is_rejected {
             store.observe_rejected_scale(self.key, &seen.uid, seen.generation);
         }
-        done
+        match done {
+            Ok(Outcome::Written(set)) if set.replicas != to => {
+                Ok(Outcome::Failed(messages::other_replicas(to, set.replicas)))
+            }
+            done => done,
+        }
     }
 }

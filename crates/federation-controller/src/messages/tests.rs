@@ -43,6 +43,7 @@ fn each_text_once() {
         deletion_held(&["foregroundDeletion", "example.com/hold"]),
         other_federation("blue"),
         controlled_by("Deployment", "web"),
+        other_replicas(3, 40),
         namespace_not_created("shop"),
         namespace_labels_unknown("shop", &host_namespace_unknown("shop")),
         invalid_namespace_selector(&"unsupported operator"),

@@ -1,7 +1,7 @@
 //! Local ReplicaSets that another writer changes as well: restored, but never in a loop (F29, F31).
 
 use cluster_informer::WorkloadView;
-use federation_controller::check::{Action, Outcome, Outcomes, with_outcomes};
+use federation_controller::check::{Outcome, Outcomes, with_outcomes};
 use fedrs_api::{ClusterInternalState, ClusterStatus};
 
 use serde_json::json;
@@ -142,15 +142,13 @@ fn f20_replicas_that_a_restored_status_does_not_know_use_the_surge_however_slow_
 #[test]
 fn f20_a_member_that_carries_out_no_writes_does_not_use_the_surge_for_ever() {
     // It shows more replicas by an external change, and from then on the same: it rejects what would remove them, or answers
-    // that it does so, and its next event shows them again.
-    let rejects: fn(u32) -> Outcome = |_| Outcome::Conflict("changed meanwhile".into());
-    let answers: fn(u32) -> Outcome = |claimed| {
-        let mut member = running("a", claimed);
-        let mut set = member.view.workload.take().unwrap();
-        set.generation = 4;
-        Outcome::Scaled { set, by: None }
-    };
-    for (answer, claimed_in_answer) in [(rejects, 0), (answers, 10), (answers, 40)] {
+    // that it removes them, and its next event shows them again.
+    let mut set = running("a", 10).view.workload.unwrap();
+    set.generation = 4;
+    let removes = Outcome::Scaled { set, by: None };
+    let conflicts = Outcome::Conflict("changed meanwhile".into());
+    let fails = Outcome::Failed("spec.replicas is 40 after 10 was written".into());
+    for answer in [removes, conflicts, fails] {
         let mut world = World::settled(30);
         let claim = |world: &mut World| {
             hold(&mut world.members[0], 40, 40);
@@ -162,9 +160,7 @@ fn f20_a_member_that_carries_out_no_writes_does_not_use_the_surge_for_ever() {
         world.set_capacity("b", 0);
         for _ in 0..60 {
             claim(&mut world);
-            let answer =
-                |action: &Action| (action.member == "a").then(|| answer(claimed_in_answer));
-            world.step_unless(answer);
+            world.step_unless(|action| (action.member == "a").then(|| answer.clone()));
             world.now += 10;
         }
         assert_eq!(world.placed()[2], 15, "replaces what b has lost");

@@ -12,7 +12,7 @@ use tower::service_fn;
 
 use super::world::{Writer, selector, set, template};
 use crate::{
-    check::{Precondition, SetChange},
+    check::{Outcome, Precondition, SetChange},
     local_kind::local_kind,
 };
 
@@ -163,6 +163,31 @@ async fn requests(kind: SetKind, changes: Vec<(&str, SetChange)>) -> String {
         show(&format!("deletion, {policy:?}"), &log);
     }
     texts
+}
+
+#[tokio::test]
+async fn f38_a_response_with_other_replicas_than_were_written_is_a_failure() {
+    for kind in [SetKind::FederatedReplicaSet, SetKind::FederatedDeployment] {
+        for (replicas, fails) in [(1, true), (2, false), (3, true)] {
+            let scale = SetChange::Scale {
+                seen: seen(),
+                from: 5,
+                to: replicas,
+            };
+            let overwrite = SetChange::Overwrite {
+                seen: seen(),
+                replicas,
+                drifted: false,
+            };
+            for change in [scale, overwrite] {
+                let (client, _) = member(kind, true);
+                let set = set(kind, "web:2");
+                let outcome = Writer::new(client).carry_out(&set, change).await;
+                let failed = matches!(outcome, Outcome::Failed(_));
+                assert_eq!(failed, fails, "{replicas}: {outcome:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
