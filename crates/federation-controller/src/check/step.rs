@@ -80,11 +80,9 @@ impl Step {
                 if member.has_unknown_writer(plan.members[index].target) {
                     step.writes = step.writes.with_unknown_writer(now);
                 }
-                if let Some(since) = member.writes.rejected_since()
-                    && plan.members[index].target.total() > member.requested()
-                {
-                    // Other members may use up the surge, so that this one needs no write now.
-                    step.writes = step.writes.rejected(since);
+                if change.is_none() && plan.members[index].goal() != member.requested() {
+                    // Other members may use up the surge, or have to run replacements first: the next write is yet to come.
+                    step.writes = step.writes.with_failures_of(&member.writes);
                 }
                 let is_due = writes == Writes::Due && step.held_until.is_none();
                 if let Some(change) = change.filter(|_| is_due) {

@@ -92,6 +92,18 @@ impl WriteBackoff {
         self
     }
 
+    /// The history with the failures of an earlier one.
+    pub(super) fn with_failures_of(self, earlier: &Self) -> Self {
+        let earlier = earlier.0.clone();
+        Self(WriteHistory {
+            write_failures: earlier.write_failures,
+            write_failure_time: earlier.write_failure_time,
+            write_error: earlier.write_error,
+            write_rejected_since: earlier.write_rejected_since,
+            ..self.0
+        })
+    }
+
     /// Whether so many writes failed in a row that the next one waits.
     pub(super) fn fails_repeatedly(&self) -> bool {
         self.0.write_failures > FREE_FAILURES
