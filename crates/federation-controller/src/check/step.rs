@@ -85,8 +85,8 @@ impl Step {
                     step.requested = member.set().map(|_| believed.max(open));
                 }
                 step.observe(snapshot, member, change.is_some(), now);
-                if plan.members[index].target.total() > member.requested() {
-                    // Other members may use up the surge, so that this one needs no write now.
+                if change.is_none() && plan.members[index].goal() != member.requested() {
+                    // Other members may use up the surge, or have to run replacements first: the next write is yet to come.
                     step.writes = step.writes.with_failures_of(&member.writes);
                 }
                 let is_due = writes == Writes::Due && step.held_until.is_none();

@@ -86,20 +86,16 @@ impl WriteBackoff {
         self.with_failures_of(&Self::default())
     }
 
-    /// The history with the failed writes of an `earlier` one.
-    pub(super) fn with_failures_of(mut self, earlier: &Self) -> Self {
-        let WriteHistory {
-            write_failures,
-            write_failure_time,
-            write_error,
-            write_rejected_since,
-            ..
-        } = earlier.0.clone();
-        self.0.write_failures = write_failures;
-        self.0.write_failure_time = write_failure_time;
-        self.0.write_error = write_error;
-        self.0.write_rejected_since = write_rejected_since;
-        self
+    /// The history with the failures of an earlier one.
+    pub(super) fn with_failures_of(self, earlier: &Self) -> Self {
+        let earlier = earlier.0.clone();
+        Self(WriteHistory {
+            write_failures: earlier.write_failures,
+            write_failure_time: earlier.write_failure_time,
+            write_error: earlier.write_error,
+            write_rejected_since: earlier.write_rejected_since,
+            ..self.0
+        })
     }
 
     /// Whether so many writes failed in a row that the next one waits.

@@ -19,8 +19,6 @@ use crate::{crash::DelayedRequest, history::History, plan::Fault};
 const NODE_GRACE: Duration = Duration::from_secs(40);
 /// Kubelets report the status of a node that does not change as often.
 const NODE_STATUS: Duration = Duration::from_secs(300);
-/// The longest pause before a list that has failed is tried again, and more.
-const LIST_RETRY: Duration = Duration::from_secs(40);
 
 /// The state of a FederatedReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
@@ -253,8 +251,8 @@ impl Observed {
     pub(crate) fn host_belief(&self, earlier: Duration) -> Instant {
         let oldest = self.host.oldest_belief(&self.config);
         // After an outage of the host, the controller lists the sets when it tries again.
-        let outage = self.host.outage_since(Instant::now() - LIST_RETRY);
-        outage.map_or(oldest, |began| oldest.min(began - self.max_age())) - earlier
+        let unlisted = self.host.unlisted_since();
+        unlisted.map_or(oldest, |since| oldest.min(since - self.max_age())) - earlier
     }
 
     /// Since when a set is being deleted; none if it is not, or if the host could not be observed all the time.

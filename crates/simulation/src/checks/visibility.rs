@@ -10,6 +10,8 @@ use tokio::time::{Duration, Instant};
 const CALLS: u32 = 2;
 /// A watch that was silent for 90 s is reopened for 5 s; if that is silent for 10 s more, all is listed, after a pause.
 const SILENCE: Duration = Duration::from_secs(110);
+/// The longest pause before a list that has failed is tried again, and more.
+pub(super) const LIST_RETRY: Duration = Duration::from_secs(40);
 /// More than the time in which an event arrives and a check is made.
 const REACTION: Duration = Duration::from_secs(5);
 
@@ -45,6 +47,8 @@ pub(super) struct Visibility {
 #[derive(Clone, Copy)]
 struct Outage {
     since: Instant,
+    /// When the first of several outages began, between which the controller may have listed nothing.
+    unlisted_since: Instant,
     until: Option<Instant>,
     /// Whether lists show the state all the time.
     is_listed: bool,
@@ -79,12 +83,16 @@ impl Visibility {
         match (was_visible, self.reasons.is_empty()) {
             (true, false) => {
                 // An outage soon after another one continues it.
-                let is_recent =
-                    |outage: &Outage| outage.until.is_some_and(|until| until + settled > now);
-                let before = self.outage.filter(is_recent);
+                let recent = |within: Duration| {
+                    let is_recent =
+                        |outage: &Outage| outage.until.is_some_and(|until| until + within > now);
+                    self.outage.filter(is_recent)
+                };
+                let before = recent(settled);
                 self.outage = Some(Outage {
                     since: before
                         .map_or(now, |before| before.noticed_until().unwrap_or(before.since)),
+                    unlisted_since: recent(LIST_RETRY).map_or(now, |before| before.unlisted_since),
                     until: None,
                     is_listed: before.is_none_or(|before| before.is_listed),
                     was_noticed: false,
@@ -166,6 +174,12 @@ impl Visibility {
     pub(super) fn outage_since(&self, time: Instant) -> Option<Instant> {
         let is_recent = |outage: &Outage| outage.until.is_none_or(|until| until > time);
         Some(self.outage.filter(is_recent)?.since)
+    }
+
+    /// Since when the controller may have listed nothing of the cluster.
+    pub(super) fn unlisted_since(&self) -> Option<Instant> {
+        self.outage_since(Instant::now() - LIST_RETRY)?;
+        Some(self.outage?.unlisted_since)
     }
 
     /// Whether the controller must know by now that the state of the cluster is unknown.
