@@ -15,13 +15,16 @@ mod stored;
 
 use std::time::Duration;
 
-use fedrs_api::{FieldError, ObjectKey, ValidFrs, ValidTemplate, labels};
+use fedrs_api::{FieldError, ObjectKey, ValidFrs, ValidTemplate, labels, revision_name};
 use kube::Client;
 use reflector::{Collection, ReflectorSettings};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::calls::{self, CallError, within};
+use crate::{
+    calls::{self, CallError, within},
+    manifest::template_hash,
+};
 
 pub(crate) use plan::Wanted;
 use plan::{Write, plan};
@@ -46,6 +49,9 @@ pub(crate) enum TemplateError {
     /// The revision belongs to somebody else.
     #[error("ControllerRevision {name} belongs to {owner}")]
     Foreign { name: String, owner: String },
+    /// The revision has another template than the one that its name stands for, and that may have been approved.
+    #[error("ControllerRevision {0} does not have the template that it is named after")]
+    Forged(String),
     /// It is not a template for the set.
     #[error("ControllerRevision {name}: {}", list(errors))]
     Invalid {
@@ -94,7 +100,17 @@ impl History<'_> {
         }
         let template = stored.template();
         let valid = template.and_then(|template| ValidTemplate::check(&template, &set.selector));
-        valid.map_err(|errors| TemplateError::Invalid { name, errors })
+        let template = valid.map_err(|errors| TemplateError::Invalid {
+            name: name.clone(),
+            errors,
+        })?;
+        let mut with_it = set.clone();
+        with_it.template = template;
+        if revision_name(&set.key.name, template_hash(&with_it)) == name {
+            Ok(with_it.template)
+        } else {
+            Err(TemplateError::Forged(name))
+        }
     }
 
     /// The revisions with the label of the set, whoever owns them.

@@ -6,7 +6,7 @@ use clap::Args;
 use membership::rollout::{Target, Template, history};
 use similar::TextDiff;
 
-use super::NameArgs;
+use super::name::NameArgs;
 use crate::output::{self, Format, print_error};
 
 /// Lines around a change.

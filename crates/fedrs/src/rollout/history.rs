@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use membership::rollout::{History, Revision, Target, history};
 
-use super::{NameArgs, kubectl_name};
+use super::name::{NameArgs, kubectl_name};
 use crate::output::{self, Format};
 
 /// The columns of the revisions.

@@ -8,6 +8,7 @@
 mod diff;
 mod history;
 mod live;
+mod name;
 mod status;
 
 use std::process::ExitCode;
@@ -16,11 +17,16 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use membership::rollout::{self, Target, Undo};
 
-use self::{diff::DiffArgs, history::HistoryArgs, status::StatusArgs};
+use self::{
+    diff::DiffArgs,
+    history::HistoryArgs,
+    name::{NameArgs, kubectl_name},
+    status::StatusArgs,
+};
 use crate::{
     host::HostArgs,
     output::{print_error, print_line},
-    set_name::{self, DEPLOYMENT_NAME, SetName},
+    set_name::{self, SetName},
 };
 
 /// Show or change the rollout of a FederatedDeployment
@@ -116,14 +122,6 @@ struct ApproveArgs {
     name: NameArgs,
 }
 
-/// The FederatedDeployment of a command.
-#[derive(Args)]
-struct NameArgs {
-    /// The FederatedDeployment. fdeploy/NAME works as well
-    #[arg(value_name = DEPLOYMENT_NAME, required = true)]
-    name: String,
-}
-
 impl RolloutCommand {
     /// The FederatedDeployment as the user names it.
     fn name(&self) -> &str {
@@ -205,9 +203,4 @@ async fn approve(target: Target<'_>, step: Option<&str>) -> anyhow::Result<()> {
 /// Prints what was done, as `kubectl` does.
 fn report(target: Target<'_>, done: &str) {
     print_line(format_args!("{} {done}", kubectl_name(target)));
-}
-
-/// `federateddeployment.fedrs.dev/web`.
-fn kubectl_name(target: Target<'_>) -> String {
-    format!("federateddeployment.fedrs.dev/{}", target.name)
 }

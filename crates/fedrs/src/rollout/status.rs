@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::{ArgAction, Args};
 use membership::rollout::{RolloutProgress, RolloutState, Target, progress, wait};
 
-use super::{NameArgs, live::Live};
+use super::{live::Live, name::NameArgs};
 use crate::{
     output::{in_one_line, print_line},
     terminal, values,

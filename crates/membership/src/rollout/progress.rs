@@ -110,10 +110,9 @@ impl RolloutState {
         let has_reason = |reason: ConditionReason| {
             progressing.is_some_and(|found| found.reason == reason.to_string())
         };
-        let has_failed = progressing.is_some_and(|found| {
-            found.status == ConditionStatus::False.as_str()
-                && has_reason(ConditionReason::ProgressDeadlineExceeded)
-        });
+        // The deadline is exceeded, or the controller rolls back.
+        let has_failed =
+            progressing.is_some_and(|found| found.status == ConditionStatus::False.as_str());
         let (desired, updated) = (deployment.spec.replicas, status.updated_replicas);
         let (pods, available) = (status.replicas, status.available_replicas);
         if deployment.metadata.deletion_timestamp.is_some() {

@@ -85,6 +85,10 @@ fn the_state_is_told_in_the_words_of_kubectl() {
             "why ProgressDeadlineExceeded".to_owned(),
         ),
         (
+            json!({ "conditions": [condition("Ready", "True", "AllReplicasAvailable"), condition("Progressing", "False", "RolledBack")] }),
+            "why RolledBack".to_owned(),
+        ),
+        (
             json!({ "conditions": [condition("Stalled", "True", "TemplateRejected")] }),
             "why TemplateRejected".to_owned(),
         ),

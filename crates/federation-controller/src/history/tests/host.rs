@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use fedrs_api::{ValidFrs, crd};
+use fedrs_api::{ValidFrs, crd, revision_name};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
@@ -11,6 +11,7 @@ use super::{owner, set, template};
 use crate::{
     calls::{self, CallError},
     history::{History, TemplateError, Wanted},
+    manifest::template_hash,
 };
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -103,8 +104,9 @@ fn shown(revision: &Value) -> String {
 #[tokio::test(start_paused = true)]
 async fn l2_a_revision_has_the_template_and_belongs_to_its_set() {
     let world = World::new().await;
-    world.ensure("web-1", "web:1", Some("first")).await.unwrap();
-    let revision = world.get("web-1").await;
+    let name = revision_name("web", template_hash(&world.set("web:1")));
+    world.ensure(&name, "web:1", Some("first")).await.unwrap();
+    let revision = world.get(&name).await;
     let metadata = &revision["metadata"];
     let labels = json!({ "fedrs.dev/federated-deployment": "web" });
     assert_eq!(metadata["labels"], labels);
@@ -113,7 +115,7 @@ async fn l2_a_revision_has_the_template_and_belongs_to_its_set() {
     assert_eq!(metadata["ownerReferences"], json!([owner]));
     let data = json!({ "spec": { "template": template("web:1") } });
     assert_eq!(revision["data"], data);
-    let found = world.history().template(&world.set("web:2"), "web-1").await;
+    let found = world.history().template(&world.set("web:2"), &name).await;
     assert_eq!(found.unwrap(), world.set("web:1").template);
 }
 
@@ -201,15 +203,20 @@ async fn l2_a_template_that_cannot_be_used_says_why() {
     for (data, expected) in [
         (
             json!({ "spec": { "template": other_labels } }),
-            "spec.selector: does not match spec.template.metadata.labels",
+            "ControllerRevision web-1: spec.selector: does not match spec.template.metadata.labels",
         ),
         (
             json!({ "spec": { "template": { "metadata": { "labels": 7 }, "spec": {} } } }),
-            "spec.template.metadata.labels: invalid type: integer `7`, expected a map",
+            "ControllerRevision web-1: spec.template.metadata.labels: invalid type: integer `7`, expected a map",
         ),
         (
             json!({ "spec": {} }),
-            "spec.template: invalid type: null, expected struct PodTemplate",
+            "ControllerRevision web-1: spec.template: invalid type: null, expected struct PodTemplate",
+        ),
+        // A valid one, but not that of the name.
+        (
+            json!({ "spec": { "template": template("web:1") } }),
+            "ControllerRevision web-1 does not have the template that it is named after",
         ),
     ] {
         let object = json!({
@@ -220,7 +227,6 @@ async fn l2_a_template_that_cannot_be_used_says_why() {
             .await
             .unwrap();
         let found = world.history().template(&set, "web-1").await.unwrap_err();
-        let expected = format!("ControllerRevision web-1: {expected}");
         assert_eq!(found.to_string(), expected);
         let path = format!("{REVISIONS}/web-1");
         calls::delete(&world.client, &path, &json!({}))

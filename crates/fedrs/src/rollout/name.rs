@@ -1,0 +1,19 @@
+//! The FederatedDeployment that a command names, and its name in what the command prints.
+
+use clap::Args;
+use membership::rollout::Target;
+
+use crate::set_name::DEPLOYMENT_NAME;
+
+/// The FederatedDeployment of a command.
+#[derive(Args)]
+pub(super) struct NameArgs {
+    /// The FederatedDeployment. fdeploy/NAME works as well
+    #[arg(value_name = DEPLOYMENT_NAME, required = true)]
+    pub(super) name: String,
+}
+
+/// `federateddeployment.fedrs.dev/web`, as `kubectl` prints it.
+pub(super) fn kubectl_name(target: Target<'_>) -> String {
+    format!("federateddeployment.fedrs.dev/{}", target.name)
+}
