@@ -7,12 +7,12 @@ use fedrs_api::{ObjectKey, SetKind};
 use crate::{
     cluster_client::RequestError,
     drain::pending::DrainPending,
-    federated_set::SetRef,
     join::{
         problem::{self, Problem},
         readiness::NotReady,
     },
     kubeconfig::KubeconfigError,
+    set_ref::SetRef,
     uninstall::SetCounts,
 };
 

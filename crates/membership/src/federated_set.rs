@@ -1,14 +1,8 @@
-//! The federated sets of a host, FederatedReplicaSets and FederatedDeployments, read alike.
+//! Requests for the federated sets of a host, FederatedReplicaSets and FederatedDeployments alike.
 //!
 //! They are not decoded with the request: one that this version of fedrs can't read must not hide the others.
 
-use std::fmt;
-
-use fedrs_api::{
-    FederatedDeployment, FederatedReplicaSet, FederatedReplicaSetStatus, FieldError, ObjectKey,
-    RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use fedrs_api::{FederatedDeployment, FederatedReplicaSet, ObjectKey, SetKind};
 use kube::{
     Api, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
@@ -19,75 +13,18 @@ use crate::{
     Error,
     cluster_client::{ClusterClient, RequestError},
     object::none_if_not_found,
+    read_set::FederatedSet,
+    set_ref::{SetRef, kinds, lower},
 };
 
 /// Objects of one page of a list.
 const PAGE_SIZE: u32 = 500;
-
-/// A set as a user names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetRef {
-    /// Its kind, if the user names it.
-    pub kind: Option<SetKind>,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-/// `federateddeployment shop/web`.
-impl fmt::Display for SetRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds = kinds(self.kind).iter().map(|kind| lower(*kind));
-        let kinds = kinds.collect::<Vec<_>>().join(" or ");
-        write!(f, "{kinds} {}/{}", self.namespace, self.name)
-    }
-}
 
 /// An object of the host that is a federated set.
 #[derive(Clone, Debug)]
 pub(crate) struct SetObject {
     pub(crate) kind: SetKind,
     pub(crate) object: DynamicObject,
-}
-
-/// What the commands read of a set.
-#[derive(Clone, Debug)]
-pub struct FederatedSet {
-    /// Its kind.
-    pub kind: SetKind,
-    /// Its metadata.
-    pub metadata: ObjectMeta,
-    /// `spec.replicas`.
-    pub replicas: i32,
-    /// What the controller works with; the errors if it is invalid.
-    pub valid: Result<ValidSet, Vec<FieldError>>,
-    /// The status; an empty one if there is none.
-    pub status: FederatedReplicaSetStatus,
-}
-
-/// A valid set of either kind.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidSet {
-    /// What both kinds have.
-    pub frs: ValidFrs,
-    /// How a FederatedDeployment is rolled out.
-    pub rollout: Option<RolloutSettings>,
-}
-
-impl From<ValidFrs> for ValidSet {
-    fn from(frs: ValidFrs) -> Self {
-        Self { frs, rollout: None }
-    }
-}
-
-impl From<ValidFederatedDeployment> for ValidSet {
-    fn from(deployment: ValidFederatedDeployment) -> Self {
-        Self {
-            frs: deployment.set,
-            rollout: Some(deployment.rollout),
-        }
-    }
 }
 
 impl SetObject {
@@ -117,42 +54,6 @@ impl SetObject {
             set,
             reason: error.to_string(),
         })
-    }
-}
-
-impl FederatedSet {
-    /// A FederatedReplicaSet.
-    #[must_use]
-    pub fn of_frs(set: FederatedReplicaSet) -> Self {
-        Self {
-            kind: SetKind::FederatedReplicaSet,
-            valid: ValidFrs::check(&set).map(ValidSet::from),
-            replicas: set.spec.replicas,
-            status: set.status.unwrap_or_default(),
-            metadata: set.metadata,
-        }
-    }
-
-    /// A FederatedDeployment.
-    #[must_use]
-    pub fn of_deployment(set: FederatedDeployment) -> Self {
-        Self {
-            kind: SetKind::FederatedDeployment,
-            valid: ValidFederatedDeployment::check(&set).map(ValidSet::from),
-            replicas: set.spec.replicas,
-            status: set.status.unwrap_or_default(),
-            metadata: set.metadata,
-        }
-    }
-
-    /// The key of the set.
-    #[must_use]
-    pub fn key(&self) -> ObjectKey {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let ObjectMeta {
-            namespace, name, ..
-        } = &self.metadata;
-        ObjectKey::of_kind(self.kind, text(namespace), text(name))
     }
 }
 
@@ -270,19 +171,6 @@ pub(crate) fn unreadable(error: RequestError, need: impl FnOnce() -> String) -> 
 /// `federateddeployments`.
 pub(crate) fn plural(kind: SetKind) -> String {
     resource(kind).plural
-}
-
-/// `federateddeployment`.
-pub(crate) fn lower(kind: SetKind) -> String {
-    kind.as_str().to_lowercase()
-}
-
-fn kinds(named: Option<SetKind>) -> &'static [SetKind] {
-    match named {
-        None => &SetKind::ALL,
-        Some(SetKind::FederatedReplicaSet) => &SetKind::ALL[..1],
-        Some(SetKind::FederatedDeployment) => &SetKind::ALL[1..],
-    }
 }
 
 fn resource(kind: SetKind) -> ApiResource {

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use derive_more::Display;
 use fedrs_api::labels;
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use kube::{
     Api, ResourceExt,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Preconditions},
+    api::{DeleteParams, DynamicObject, ListParams, Preconditions},
 };
 
 use crate::{
     cleanup::Actor,
     cluster_client::{ClusterClient, RequestError},
+    local_kind::LocalKind,
     membership::Membership,
     object::none_if_not_found,
     progress::{Progress, Reporter},
@@ -21,29 +20,10 @@ use crate::{
 /// How often a workload that changes meanwhile is read again before its deletion fails.
 const MAX_READS: u32 = 10;
 
-/// The kind of a local workload.
-#[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
-#[display(rename_all = "lowercase")]
-pub enum LocalKind {
-    /// That of a FederatedReplicaSet.
-    ReplicaSet,
-    /// That of a FederatedDeployment.
-    Deployment,
-}
-
 /// A local workload.
 struct Workload {
     kind: LocalKind,
     object: DynamicObject,
-}
-
-impl LocalKind {
-    fn resource(self) -> ApiResource {
-        match self {
-            Self::ReplicaSet => ApiResource::erase::<ReplicaSet>(&()),
-            Self::Deployment => ApiResource::erase::<Deployment>(&()),
-        }
-    }
 }
 
 /// The workloads of the federation in `member`.

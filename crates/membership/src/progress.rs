@@ -8,7 +8,7 @@ use crate::{
     cluster_client::RequestError,
     drain::pending::DrainPending,
     join::readiness::{NotReady, ReadyMember},
-    local_workloads::LocalKind,
+    local_kind::LocalKind,
     object::{ObjectRef, WriteMode},
     uninstall::SetCounts,
 };

@@ -245,6 +245,10 @@ pub(crate) async fn thirty_sets_at_once(env: &mut TestEnvironment) {
 
 /// Without pod metrics on the host, the autoscaler keeps the set between its minimum and its maximum.
 pub(crate) async fn an_autoscaler_scales_the_set(env: &mut TestEnvironment) {
+    let kind = match env.kind() {
+        SetKind::FederatedReplicaSet => "FederatedReplicaSet",
+        SetKind::FederatedDeployment => "FederatedDeployment",
+    };
     env.run(&frs("web", 3, &even(true))).await;
     let path = format!(
         "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
@@ -255,7 +259,7 @@ pub(crate) async fn an_autoscaler_scales_the_set(env: &mut TestEnvironment) {
         "kind": "HorizontalPodAutoscaler",
         "metadata": { "name": "web" },
         "spec": {
-            "scaleTargetRef": { "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet", "name": "web" },
+            "scaleTargetRef": { "apiVersion": "fedrs.dev/v1alpha1", "kind": kind, "name": "web" },
             "minReplicas": 9,
             "maxReplicas": 12,
         },

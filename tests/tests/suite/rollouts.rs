@@ -83,7 +83,7 @@ async fn started(env: &TestEnvironment, set: &Value) -> ReadyWatcher {
 }
 
 pub(crate) async fn l6_l14_a_template_is_rolled_out_within_one_budget(env: &mut TestEnvironment) {
-    let pods = started(env, &web(json!({}))).await;
+    let pods = started(env, &web(json!({ "revisionHistoryLimit": 0 }))).await;
     env.patch("web", &version(2, true)).await;
     until_rolled_out(env, "2", 9).await;
     pods.assert_never_below(7);
@@ -106,6 +106,17 @@ pub(crate) async fn l6_l14_a_template_is_rolled_out_within_one_budget(env: &mut 
     until_rolled_out(env, "3", 9).await;
     pods.assert_never_below(9);
     pods.assert_never_above(11);
+    // Those before the one that was rolled out last are deleted.
+    let path = format!(
+        "/apis/apps/v1/namespaces/{}/controllerrevisions",
+        env.namespace()
+    );
+    let revisions = env.on_host("GET", &path, &Value::Null).await.unwrap();
+    assert_eq!(
+        revisions["items"].as_array().unwrap().len(),
+        2,
+        "{revisions}"
+    );
 }
 
 pub(crate) async fn l10_an_edit_and_an_undo_in_the_middle_replace_what_is_rolled_out(

@@ -10,7 +10,7 @@ use fedrs_api::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use crate::FederatedSet;
+use crate::read_set::FederatedSet;
 
 /// The number of sets that are listed; others are only counted.
 const LISTED_SETS: usize = 5;

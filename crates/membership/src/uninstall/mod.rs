@@ -32,6 +32,7 @@ use crate::{
     membership::{Membership, created_by_join, secret_name},
     object::{FIELD_MANAGER, ObjectRef, none_if_not_found},
     progress::{Progress, Reporter},
+    set_ref,
     stored_kubeconfig::StoredKubeconfig,
 };
 
@@ -170,7 +171,7 @@ impl<'a> Uninstall<'a> {
             ..PatchParams::default()
         };
         let request = sets.patch_metadata(&name, &parameters, &patch);
-        let operation = format!("patch {} {namespace}/{name}", federated_set::lower(*kind));
+        let operation = format!("patch {} {namespace}/{name}", set_ref::lower(*kind));
         none_if_not_found(self.host.call(operation, request).await).map(drop)
     }
 
