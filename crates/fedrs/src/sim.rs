@@ -117,7 +117,7 @@ fn welcome(args: &SimArgs, names: &[String]) -> String {
          fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members\n  \
          export KUBECONFIG={dir}/host.yaml\n  \
          kubectl apply -f config/samples/hello.yaml\n  \
-         kubectl get frs,mc\n"
+         kubectl get fdeploy,mc\n"
     );
     if let Some(first) = names.first() {
         let _ = writeln!(

@@ -70,7 +70,7 @@ impl ClusterKind {
                     | Capability::Kubectl
             ),
             Self::Served => matches!(need, Capability::ControllerProcess | Capability::Kubectl),
-            Self::Local => true,
+            Self::Local => need != Capability::Embedded,
             Self::Kubeconfigs(_) => {
                 matches!(need, Capability::Autoscaler | Capability::ControllerProcess)
             }

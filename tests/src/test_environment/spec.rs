@@ -33,6 +33,8 @@ impl Default for TestEnvironmentSpec {
 /// A capability that only some kinds of clusters have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
+    /// The clusters are embedded: for what real ones would only show again, and slowly.
+    Embedded,
     /// The network between the controller and a member can be slowed down or cut.
     NetworkFaults,
     /// Nodes of known size that can fail: three in each member, each with 64 CPUs and 110 pods.

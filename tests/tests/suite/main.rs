@@ -17,7 +17,11 @@ mod rollouts;
 use std::process::ExitCode;
 
 use fedrs_api::SetKind;
-use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironmentSpec};
+use fedrs_tests::{
+    scenario,
+    scenario::Scenario,
+    test_environment::{Capability, TestEnvironmentSpec},
+};
 
 fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
@@ -25,7 +29,14 @@ fn main() -> ExitCode {
     scenarios.extend(members());
     let with_deployments: Vec<_> = (scenarios.iter())
         .filter(|scenario| is_for_both(&scenario.name))
-        .map(|scenario| scenario.clone().with_deployments())
+        .map(|scenario| {
+            let mut scenario = scenario.clone().with_deployments();
+            // What a layout is does not depend on the kind, nor on the clusters.
+            if scenario.name.contains("::document::") {
+                scenario.requires.push(Capability::Embedded);
+            }
+            scenario
+        })
         .collect();
     scenarios.extend(with_deployments);
     scenarios.extend(rollouts());
