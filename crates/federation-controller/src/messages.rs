@@ -32,14 +32,14 @@ pub(crate) fn may_not_list(kind: &str, error: &str) -> String {
 
 pub(crate) fn deletion_pending(members: &[String], until: Timestamp) -> String {
     format!(
-        "the deletion waits for {}, which may still have the local ReplicaSet, and continues without them at {until:.0}",
+        "the deletion waits for {}, which may still have the local workload, and continues without them at {until:.0}",
         names(members)
     )
 }
 
 pub(crate) fn left_behind(members: &[String], deadline: Duration) -> String {
     format!(
-        "the local ReplicaSet may be left in {}: no answer within {deadline:?}",
+        "the local workload may be left in {}: no answer within {deadline:?}",
         names(members)
     )
 }
@@ -59,11 +59,11 @@ pub(crate) fn deletion_held(finalizers: &[&str]) -> String {
 // Why a local ReplicaSet is not created.
 
 pub(crate) fn other_federation(federation: &str) -> String {
-    format!("the ReplicaSet belongs to federation {federation}")
+    format!("a workload of this name belongs to federation {federation}")
 }
 
 pub(crate) fn controlled_by(kind: &str, name: &str) -> String {
-    format!("the ReplicaSet is controlled by {kind} {name}")
+    format!("a workload of this name is controlled by {kind} {name}")
 }
 
 pub(crate) fn other_replicas(written: u32, shown: u32) -> String {

@@ -383,3 +383,14 @@ pub(crate) async fn l15_the_speed_limits_how_many_pods_start_in_a_time(env: &mut
     );
     pods.assert_never_below(4);
 }
+
+/// One cluster after the other replaces all of its pods at once.
+pub(crate) async fn l14_recreate_updates_one_cluster_at_a_time(env: &mut TestEnvironment) {
+    let mut set = web(json!({}));
+    set["spec"]["strategy"] = json!({ "type": "Recreate" });
+    let pods = started(env, &set).await;
+    env.patch("web", &version(2, true)).await;
+    until_rolled_out(env, "2", 9).await;
+    pods.assert_never_below(6);
+    pods.assert_never_above(9);
+}

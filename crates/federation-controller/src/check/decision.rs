@@ -12,6 +12,7 @@ use super::{
     snapshot::Snapshot,
     step::{MemberStep, Step, Writes},
 };
+use crate::local_kind::local_kind;
 
 /// The stages of one check.
 #[derive(Clone, Debug)]
@@ -90,6 +91,11 @@ impl<'a> Decision<'a> {
             .members()
             .filter(|member| member.is_eligible() && member.evaluation.scheduling.is_unconfirmed);
         unconfirmed.map(|member| member.name())
+    }
+
+    /// The kind of the local workloads.
+    pub(super) fn local_kind(&self) -> &'static str {
+        local_kind(self.snapshot.frs.key.kind)
     }
 
     pub(super) fn unplaced(&self) -> u64 {

@@ -14,7 +14,7 @@ const SCHEDULING_TIME: Duration = Duration::from_secs(1);
 /// Working controllers need moments to act on a new spec: before, nothing is missing.
 const ACTING_TIME: Duration = Duration::from_secs(10);
 /// The message about pods that are missing without a message of the member.
-const NOT_ACTING: &str = "the cluster's controllers do not act on the ReplicaSet";
+const NOT_ACTING: &str = "the cluster's controllers do not act";
 
 /// How many replicas of one local ReplicaSet have a node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

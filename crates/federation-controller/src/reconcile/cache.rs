@@ -52,6 +52,8 @@ pub(super) struct Cached {
     finalizer_version: Option<ResourceVersion>,
     /// The revision that this process has kept on the host, with its change cause.
     pub(super) kept_revision: Option<(String, Option<String>)>,
+    /// When the next attempt to keep the revision is due, after one that failed.
+    pub(super) next_revision: Option<Instant>,
     /// The template of a revision that was read from the host.
     pub(super) read_template: Option<(String, Arc<ValidTemplate>)>,
     /// Attempts in a row to write the object that failed.

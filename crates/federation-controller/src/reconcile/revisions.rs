@@ -1,11 +1,12 @@
 //! The revisions of a FederatedDeployment: each template is kept on the host (L2), and one that failed may be rolled back.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fedrs_api::{
     EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, ValidFrs, ValidTemplate,
     annotations, revision_name,
 };
+use tokio::time::Instant;
 
 use super::Reconciler;
 use crate::{
@@ -14,6 +15,9 @@ use crate::{
     frs_store::Entry,
     history::{History, Wanted},
 };
+
+/// The time between two attempts to keep a revision.
+const RETRY_PERIOD: Duration = Duration::from_secs(30);
 
 impl Reconciler {
     /// Keeps the template of `entry` as a revision, unless this process has. A rollout does not wait for that: what fails is tried
@@ -25,11 +29,13 @@ impl Reconciler {
         let name = revision_name(&key.name, entry.template);
         let change_cause = entry.annotation(annotations::CHANGE_CAUSE);
         let kept = (name.clone(), change_cause.map(str::to_owned));
-        let (is_kept, status) = (self.cache).of_object(key, entry, |cached| {
+        let now = Instant::now();
+        let (is_due, status) = (self.cache).of_object(key, entry, |cached| {
             let is_kept = cached.kept_revision.as_ref() == Some(&kept);
-            (is_kept, Arc::clone(&cached.status))
+            let is_held = cached.next_revision.is_some_and(|next| now < next);
+            (!is_kept && !is_held, Arc::clone(&cached.status))
         });
-        if is_kept || !self.may_write_host(key) {
+        if !is_due {
             return;
         }
         let wanted = Wanted {
@@ -43,7 +49,13 @@ impl Reconciler {
             Ok(()) => self
                 .cache
                 .of_key(key, |cached| cached.kept_revision = Some(kept)),
-            Err(error) => self.retry_host_write(key, entry, &error, "failed to keep the revision"),
+            // Not a failed write of the set: its status must not wait for a missing permission.
+            Err(error) => {
+                tracing::warn!(frs = %key, %error, "failed to keep revision {name}; trying again");
+                let next = Some(now + RETRY_PERIOD);
+                (self.cache).of_key(key, |cached| cached.next_revision = next);
+                self.queue.add_check(key.clone(), RETRY_PERIOD);
+            }
         }
     }
 

@@ -59,7 +59,7 @@ fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_
     assert!(
         cluster
             .message
-            .contains("have not acted on the ReplicaSet since"),
+            .contains("have not acted since"),
         "{}",
         cluster.message
     );

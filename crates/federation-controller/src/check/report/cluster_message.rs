@@ -51,8 +51,9 @@ impl ClusterMessage {
     /// What decided the replicas of an eligible member, what keeps it from them, and what it has beyond them.
     fn push_decided(&mut self, decision: &Decision<'_>, member: &MemberDecision<'_>) {
         self.push_share(member);
-        self.push_deletion(member.evaluation);
-        self.push_rejection(member);
+        let kind = decision.local_kind();
+        self.push_deletion(kind, member.evaluation);
+        self.push_rejection(kind, member);
         let target = member.planned.target;
         let replicas = |count| pluralize(count, "replica");
         if target.kept > 0 {
@@ -128,17 +129,17 @@ impl ClusterMessage {
     }
 
     /// A ReplicaSet of the name can be created once the one that is being deleted is gone.
-    fn push_deletion(&mut self, member: &MemberEvaluation<'_>) {
+    fn push_deletion(&mut self, kind: &str, member: &MemberEvaluation<'_>) {
         let Some(deletion) = member.deletion() else {
             return;
         };
         self.push(
             ClusterReason::ReplicaSetTerminating,
-            being_deleted(deletion),
+            being_deleted(kind, deletion),
         );
     }
 
-    fn push_rejection(&mut self, member: &MemberDecision<'_>) {
+    fn push_rejection(&mut self, kind: &str, member: &MemberDecision<'_>) {
         if let Some(rejection) = member.template_rejection()
             && member.evaluation.set().is_some()
         {
@@ -150,7 +151,7 @@ impl ClusterMessage {
             return;
         };
         let (since, message) = (rejection.since.0, &rejection.message);
-        let detail = format_args!("rejects the ReplicaSet since {since:.0} ({message})");
+        let detail = format_args!("rejects the {kind} since {since:.0} ({message})");
         self.push(ClusterReason::CreationRejected, detail);
     }
 
@@ -173,9 +174,7 @@ impl ClusterMessage {
             count => Some(format!("{} not created", pods(count))),
         };
         if let Some(since) = scheduling.not_acting_since {
-            let cause = format!(
-                "the cluster's controllers have not acted on the ReplicaSet since {since:.0}"
-            );
+            let cause = format!("the cluster's controllers have not acted since {since:.0}");
             let detail = not_created.map_or(cause.clone(), |pods| format!("{pods}: {cause}"));
             self.push(ClusterReason::ControllersNotActing, detail);
         } else if let Some(pods) = not_created {
@@ -185,10 +184,10 @@ impl ClusterMessage {
     }
 }
 
-/// Since when a local ReplicaSet is being deleted, and what that waits for.
-pub(super) fn being_deleted(deletion: &Deletion) -> String {
+/// Since when a local workload of this kind is being deleted, and what that waits for.
+pub(super) fn being_deleted(kind: &str, deletion: &Deletion) -> String {
     let (since, finalizers) = (deletion.since, waits_for(deletion));
-    format!("the ReplicaSet has been terminating since {since:.0} and {finalizers}")
+    format!("the {kind} has been terminating since {since:.0} and {finalizers}")
 }
 
 /// The finalizers that a deletion waits for.

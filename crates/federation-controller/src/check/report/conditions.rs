@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use fedrs_api::{
     ClusterWait, ConditionReason, ConditionType, FederatedReplicaSetStatus, NewCondition,
-    RejectionKind, WaitReason, pluralize,
+    RejectionKind, SetKind, WaitReason, pluralize,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -285,11 +285,10 @@ fn workload_rejected(decision: &Decision<'_>) -> Option<String> {
     if !members.clone().all(rejects) {
         return None;
     }
+    let kind = decision.local_kind();
     let rejections = members.by_ref().filter_map(MemberEvaluation::rejection);
     let shown = distinct(rejections.map(|rejection| &*rejection.message))?;
-    Some(format!(
-        "every member cluster rejects the ReplicaSet: {shown}"
-    ))
+    Some(format!("every member cluster rejects the {kind}: {shown}"))
 }
 
 /// A few of the different `messages`, if there are any.
@@ -358,11 +357,12 @@ fn unready_for_long(decision: &Decision<'_>) -> Option<String> {
 
 /// Clusters whose local ReplicaSet another writer keeps changing.
 fn contended(decision: &Decision<'_>) -> Option<String> {
+    let kind = decision.local_kind();
     let contentions = decision.members().filter_map(|member| {
         let (times, manager) = member.step.writes.contention()?;
         let (name, manager) = (member.name(), manager.unwrap_or("another writer"));
         Some(format!(
-            "the ReplicaSet in {name} was changed {times} times by {manager}, and restored each time"
+            "the {kind} in {name} was changed {times} times by {manager}, and restored each time"
         ))
     });
     short_list(contentions, "; ")
@@ -388,5 +388,9 @@ fn template_outdated(decision: &Decision<'_>) -> Option<String> {
 
 fn paused(decision: &Decision<'_>) -> Option<String> {
     let is_paused = decision.snapshot.frs.paused;
-    is_paused.then(|| "spec.paused is true: the members are not changed".to_owned())
+    let field = match decision.snapshot.frs.key.kind {
+        SetKind::FederatedReplicaSet => "paused",
+        SetKind::FederatedDeployment => "stopped",
+    };
+    is_paused.then(|| format!("spec.{field} is true: the members are not changed"))
 }

@@ -113,7 +113,7 @@ fn deletion_event(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Optio
     if !hangs || waits.any(is_reported) {
         return None;
     }
-    let text = format!("{name}: {}", being_deleted(deletion));
+    let text = format!("{name}: {}", being_deleted(decision.local_kind(), deletion));
     Some(Event::warning(EventReason::ReplicaSetTerminating, text))
 }
 

@@ -34,7 +34,9 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
                 .collect()
         }
         Eligibility::Eligible { .. } if decision.plan.is_some() => {
-            let waits = backoff(member).into_iter().chain(replicas(member));
+            let waits = backoff(decision.local_kind(), member)
+                .into_iter()
+                .chain(replicas(member));
             let waits = waits.chain([surplus(decision, member), deletion(decision, evaluation)]);
             let rollout = RolloutReport::of(decision);
             let rollout = rollout.and_then(|rollout| rollout.wait(member));
@@ -76,12 +78,13 @@ fn deletion(decision: &Decision<'_>, member: &MemberEvaluation<'_>) -> Option<Cl
     let until = member.deletion_counts_from(decision.snapshot.settings);
     let until = until.filter(|until| *until > decision.now);
     let otherwise = until.map_or("", |_| "; otherwise other clusters get its replicas");
-    let what = format!("the deletion of the ReplicaSet, which {finalizers}{otherwise}");
+    let kind = decision.local_kind();
+    let what = format!("the deletion of the {kind}, which {finalizers}{otherwise}");
     Some(ClusterWait::new(WaitReason::Deletion, what, until))
 }
 
 /// The next attempt of what the member rejects, or another writer undoes.
-fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
+fn backoff(kind: &str, member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
     let evaluation = member.evaluation;
     let attempt = |what, at: Option<Timestamp>| ClusterWait::new(WaitReason::Backoff, what, at);
     let held_until = member.step.held_until;
@@ -92,7 +95,11 @@ fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
         held_until.map(|at| attempt("the next write", Some(at))),
         creation.map(|_| {
             let at = evaluation.next_creation();
-            attempt("the next attempt to create the ReplicaSet", at)
+            ClusterWait::new(
+                WaitReason::Backoff,
+                format!("the next attempt to create the {kind}"),
+                at,
+            )
         }),
         template.map(|rejection| {
             let at = rejection.next_attempt_time.0;
