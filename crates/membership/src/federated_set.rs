@@ -2,11 +2,12 @@
 //!
 //! They are not decoded with the request: one that this version of fedrs can't read must not hide the others.
 
-use fedrs_api::{FederatedDeployment, FederatedReplicaSet, ObjectKey, SetKind};
+use fedrs_api::{FederatedDeployment, FederatedReplicaSet, ObjectKey, RolloutStatus, SetKind};
 use kube::{
     Api, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -43,7 +44,7 @@ impl SetObject {
     /// Reads the set.
     pub(crate) fn read(mut self) -> Result<FederatedSet, Error> {
         let set = self.key();
-        remove_record(&mut self.object.data);
+        remove_unreadable_record(&mut self.object.data);
         let read = match self.kind {
             SetKind::FederatedReplicaSet => self.object.try_parse().map(FederatedSet::of_frs),
             SetKind::FederatedDeployment => {
@@ -57,9 +58,11 @@ impl SetObject {
     }
 }
 
-/// Removes from a set what is lent to members, which is the controller's own: another version may write it otherwise.
-pub(crate) fn remove_record(object: &mut Value) {
+/// Removes from a set what is lent to members if it can't be read: it is the controller's own, and another version may write
+/// it otherwise.
+pub(crate) fn remove_unreadable_record(object: &mut Value) {
     if let Some(rollout) = object.pointer_mut("/status/rollout")
+        && RolloutStatus::deserialize(&*rollout).is_err()
         && let Some(rollout) = rollout.as_object_mut()
     {
         rollout.remove("record");

@@ -10,9 +10,11 @@
 //! A model runs what is requested of it, up to the capacity that its cluster has shown; pods that get a node become ready.
 //! What was rejected before is rejected again.
 
+mod deployment_model;
 mod member;
 mod model;
 mod question;
+pub mod rollout;
 
 use std::borrow::Cow;
 

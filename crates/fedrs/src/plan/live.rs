@@ -9,6 +9,7 @@ use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use membership::{
     ValidSet,
+    cluster_client::ClusterClient,
     plan::{PlanRequest, Sets, plan},
 };
 
@@ -95,14 +96,26 @@ pub(super) async fn plan_sets(
 
 /// Plans the set of a manifest, as text.
 pub(super) async fn plan_manifest(
-    mut set: ValidSet,
+    set: ValidSet,
     args: LiveArgs,
     host: HostArgs,
     format: Option<Format>,
 ) -> anyhow::Result<String> {
     let host = host.client().await?;
+    let set = placed(set, args.namespace.as_deref(), &host)?;
+    let request = args.request(Sets::Manifest(Box::new(set)))?;
+    let plan = plan(&host, &request, Timestamp::now()).await?;
+    Ok(live_table::format(&plan, &request, format))
+}
+
+/// The set of a manifest in its namespace: its own, that of the option, or that of the host's context.
+pub(crate) fn placed(
+    mut set: ValidSet,
+    option: Option<&str>,
+    host: &ClusterClient,
+) -> anyhow::Result<ValidSet> {
     let own = &*set.frs.key.namespace;
-    let namespace = match args.namespace.as_deref() {
+    let namespace = match option {
         Some(option) if !own.is_empty() && own != option => {
             bail!("conflicting namespaces {own:?} and {option:?}")
         }
@@ -112,7 +125,5 @@ pub(super) async fn plan_manifest(
     };
     let ObjectKey { name, kind, .. } = set.frs.key.clone();
     set.frs.key = ObjectKey::of_kind(kind, namespace, name);
-    let request = args.request(Sets::Manifest(Box::new(set)))?;
-    let plan = plan(&host, &request, Timestamp::now()).await?;
-    Ok(live_table::format(&plan, &request, format))
+    Ok(set)
 }

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The set in the file `path`. Validates it as the host's API server and the controller do: against the CRD's schema, then as a whole.
-pub(super) fn read(path: &Path) -> Result<ValidSet, Vec<Error>> {
+pub(crate) fn read(path: &Path) -> Result<ValidSet, Vec<Error>> {
     parse(&read_text(path)?).map_err(|errors| {
         let in_file = |error: Error| error.context(path.display().to_string());
         errors.into_iter().map(in_file).collect()

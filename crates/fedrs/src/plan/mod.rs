@@ -25,7 +25,12 @@ use std::{
 use anyhow::anyhow;
 use clap::Args;
 
-use self::{live::LiveArgs, without_host::ClusterArgs};
+use self::live::LiveArgs;
+pub(crate) use self::{
+    live::placed,
+    manifest::read as read_manifest,
+    without_host::{ClusterArgs, replicas_of_clusters},
+};
 use crate::{
     host::HostArgs,
     output::{self, Format},
@@ -105,17 +110,17 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
         (Some(path), _) if is_file(path) && args.live.is_used() => Err(vec![anyhow!(
             "{path} is a file with cases: options for a host can't be used with it"
         )]),
-        (Some(_), _) if !args.clusters.clusters.is_empty() => Err(vec![anyhow!(
+        (Some(_), _) if args.clusters.is_used() => Err(vec![anyhow!(
             "--clusters describes clusters for the manifest of --filename"
         )]),
         (Some(path), _) if is_file(path) => without_host::layouts_of_cases(Path::new(path), format),
-        (_, Some(path)) if !args.clusters.clusters.is_empty() && args.live.is_used() => {
+        (_, Some(path)) if args.clusters.is_used() && args.live.is_used() => {
             let path = path.display();
             Err(vec![anyhow!(
                 "{path}: --clusters describes clusters without a host: options for a host can't be used with it"
             )])
         }
-        (_, Some(path)) if !args.clusters.clusters.is_empty() => {
+        (_, Some(path)) if args.clusters.is_used() => {
             without_host::layout_of_manifest(path, &args.clusters, format)
         }
         (_, Some(path)) => match manifest::read(path) {
@@ -126,13 +131,16 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     };
     Ok(match text {
         Ok(text) => output::print(&text),
-        Err(errors) => {
-            for error in errors {
-                output::print_error(format_args!("error: {error:#}"));
-            }
-            ExitCode::from(INVALID_INPUT)
-        }
+        Err(errors) => print_errors(errors),
     })
+}
+
+/// Prints the errors of invalid input.
+pub(crate) fn print_errors(errors: Vec<anyhow::Error>) -> ExitCode {
+    for error in errors {
+        output::print_error(format_args!("error: {error:#}"));
+    }
+    ExitCode::from(INVALID_INPUT)
 }
 
 /// Whether the argument is a file: names of sets have no dot.

@@ -1,10 +1,10 @@
 //! Plans without a host: layouts of cases, or of a manifest with options that describe the clusters.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Error;
 use clap::Args;
-use fedrs_api::{FieldErrors, ObjectKey};
+use fedrs_api::{FieldErrors, ObjectKey, ValidFrs};
 
 use super::{
     case::{Case, Cases},
@@ -19,7 +19,7 @@ use crate::output::{self, Format};
 /// The options that describe the clusters.
 #[derive(Args)]
 #[command(next_help_heading = "Without a host")]
-pub(super) struct ClusterArgs {
+pub(crate) struct ClusterArgs {
     /// With --filename: names of the clusters. The command prints the layout without connecting to a host
     #[arg(
         long,
@@ -27,13 +27,20 @@ pub(super) struct ClusterArgs {
         value_delimiter = ',',
         requires = "filename"
     )]
-    pub(super) clusters: Vec<String>,
+    clusters: Vec<String>,
     /// With --clusters: existing replicas in a cluster
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "clusters", value_parser = parse_count)]
     current: Vec<(String, u64)>,
     /// With --clusters: the most replicas that a cluster can run
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "clusters", value_parser = parse_count)]
     capacity: Vec<(String, u64)>,
+}
+
+impl ClusterArgs {
+    /// Whether clusters are described, in place of a host.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.clusters.is_empty()
+    }
 }
 
 /// Parses `NAME=N` of a flag.
@@ -58,6 +65,26 @@ pub(super) fn layout_of_manifest(
     format: Option<Format>,
 ) -> Result<String, Vec<Error>> {
     let frs = manifest::read(path)?.frs;
+    let cases = Cases {
+        list: vec![case(&frs, args)?],
+        is_list: false,
+    };
+    Ok(layouts(&cases, format))
+}
+
+/// The replicas that each cluster of `args` gets, by its name.
+pub(crate) fn replicas_of_clusters(
+    frs: &ValidFrs,
+    args: &ClusterArgs,
+) -> Result<BTreeMap<String, u32>, Vec<Error>> {
+    let case = case(frs, args)?;
+    let shares = case.plan().shares.into_iter();
+    let shares = shares.map(|share| u32::try_from(share.replicas).unwrap_or(u32::MAX));
+    Ok(case.clusters.into_iter().zip(shares).collect())
+}
+
+/// The case of a set over the clusters of `args`.
+fn case(frs: &ValidFrs, args: &ClusterArgs) -> Result<Case, Vec<Error>> {
     let mut errors = FieldErrors::default();
     fields::check_names(&args.clusters, "--clusters", &mut errors);
     errors.or(()).map_err(invalid)?;
@@ -66,20 +93,15 @@ pub(super) fn layout_of_manifest(
     } else {
         &frs.key.namespace
     };
-    let case = Case {
+    Ok(Case {
         name: Some(frs.key.name.to_string()),
-        key: ObjectKey::of_kind(frs.key.kind, namespace, frs.key.name).to_string(),
+        key: ObjectKey::of_kind(frs.key.kind, namespace, frs.key.name.clone()).to_string(),
         replicas: u64::from(frs.replicas),
-        placement: frs.placement,
+        placement: frs.placement.clone(),
         clusters: args.clusters.clone(),
         current: args.current.iter().cloned().collect(),
         capacity: args.capacity.iter().cloned().collect(),
-    };
-    let cases = Cases {
-        list: vec![case],
-        is_list: false,
-    };
-    Ok(layouts(&cases, format))
+    })
 }
 
 /// The layouts as text, with a newline at the end. Prints warnings to standard error.

@@ -9,6 +9,7 @@ mod diff;
 mod history;
 mod live;
 mod name;
+mod plan;
 mod status;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use self::{
     diff::DiffArgs,
     history::HistoryArgs,
     name::{NameArgs, kubectl_name},
+    plan::PlanArgs,
     status::StatusArgs,
 };
 use crate::{
@@ -44,6 +46,14 @@ pub(crate) struct RolloutArgs {
 
 #[derive(Subcommand)]
 enum RolloutCommand {
+    Plan(PlanArgs),
+    #[command(flatten)]
+    OfTarget(TargetCommand),
+}
+
+/// The commands about a FederatedDeployment of the host.
+#[derive(Subcommand)]
+enum TargetCommand {
     Status(StatusArgs),
     History(HistoryArgs),
     Diff(DiffArgs),
@@ -122,7 +132,7 @@ struct ApproveArgs {
     name: NameArgs,
 }
 
-impl RolloutCommand {
+impl TargetCommand {
     /// The FederatedDeployment as the user names it.
     fn name(&self) -> &str {
         match self {
@@ -140,7 +150,10 @@ impl RolloutCommand {
 
 /// Runs the command.
 pub(crate) async fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
-    let command = args.command;
+    let command = match args.command {
+        RolloutCommand::Plan(plan) => return plan::run(plan, args.namespace, args.host).await,
+        RolloutCommand::OfTarget(command) => command,
+    };
     let name = command.name().to_owned();
     let SetName {
         namespace, name, ..
@@ -152,23 +165,23 @@ pub(crate) async fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         name,
     };
     match command {
-        RolloutCommand::Status(args) => return status::run(target, &args).await,
-        RolloutCommand::History(args) => return history::run(target, &args).await,
-        RolloutCommand::Diff(args) => return diff::run(target, &args).await,
-        RolloutCommand::Undo(args) => undo(target, args.to_revision).await?,
-        RolloutCommand::Pause(_) => {
+        TargetCommand::Status(args) => return status::run(target, &args).await,
+        TargetCommand::History(args) => return history::run(target, &args).await,
+        TargetCommand::Diff(args) => return diff::run(target, &args).await,
+        TargetCommand::Undo(args) => undo(target, args.to_revision).await?,
+        TargetCommand::Pause(_) => {
             rollout::pause(target).await?;
             report(target, "paused");
         }
-        RolloutCommand::Resume(_) => {
+        TargetCommand::Resume(_) => {
             rollout::resume(target).await?;
             report(target, "resumed");
         }
-        RolloutCommand::Restart(_) => {
+        TargetCommand::Restart(_) => {
             rollout::restart(target, Timestamp::now()).await?;
             report(target, "restarted");
         }
-        RolloutCommand::Approve(args) => approve(target, args.step.as_deref()).await?,
+        TargetCommand::Approve(args) => approve(target, args.step.as_deref()).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

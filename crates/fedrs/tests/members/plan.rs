@@ -52,8 +52,12 @@ fn reject_all_but_reads(federation: &Federation, members: &[&str]) {
 }
 
 fn manifest(name: &str, replicas: u32, clusters: &Value) -> String {
-    let frs = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet", "metadata": { "name": name },
+    manifest_of("FederatedReplicaSet", name, replicas, clusters)
+}
+
+fn manifest_of(kind: &str, name: &str, replicas: u32, clusters: &Value) -> String {
+    let set = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": kind, "metadata": { "name": name },
         "spec": {
             "replicas": replicas, "selector": { "matchLabels": { "app": name } },
             "placement": { "rebalance": true, "clusters": clusters },
@@ -63,12 +67,14 @@ fn manifest(name: &str, replicas: u32, clusters: &Value) -> String {
             },
         },
     });
-    frs.to_string()
+    set.to_string()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_reads_sets_and_members_and_writes_nothing() {
     let mut federation = running().await;
+    federation.create_kind("FederatedDeployment", "api", 4);
+    federation.wait_for_kind("FederatedDeployment", "api").await;
     federation.stop_controller();
     let all = [
         "federatedreplicasets",
@@ -95,11 +101,13 @@ async fn a_plan_reads_sets_and_members_and_writes_nothing() {
     );
     let outcome = plan("-A --drain eu").await.succeeded();
     outcome.contains(&[
+        "default    FederatedDeployment  api",
+        "default    FederatedReplicaSet  web",
         "eu 2->0, us 2->4",
-        "1 of 1 set changes, 2 replicas move, 0 are unplaced",
+        "2 of 2 sets change, 4 replicas move, 0 are unplaced",
     ]);
     let outcome = plan("--lose eu --cordon us -n default").await.succeeded();
-    outcome.contains(&["eu 2->0", "2 are unplaced"]);
+    outcome.contains(&["eu 2->0", "4 are unplaced"]);
     let outcome = plan("web --set-replicas 9 -o json").await.succeeded();
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(json["sets"][0]["replicas"], 9);
@@ -124,9 +132,74 @@ async fn a_plan_reads_sets_and_members_and_writes_nothing() {
     );
     let outcome = plan("-f web.yaml").await.succeeded();
     outcome.contains(&["default/web: 4 replicas desired, 2 move"]);
+    plan_rollouts(&federation).await;
 
     assert_eq!(federation.host.sim.faults().counts().refused, 0);
     assert_eq!(federation.contents(), before);
+}
+
+async fn plan_rollouts(federation: &Federation) {
+    let plan = async |arguments: &str| {
+        let arguments = format!("rollout plan --kubeconfig viewer.yaml {arguments}");
+        federation.fedrs(&arguments).await.succeeded()
+    };
+    let outcome = plan("api --pod-start 10s").await;
+    let outcome = outcome.contains(&[
+        "FederatedDeployment default/api: 4 replicas in 2 clusters, at most 1 unavailable and 1 surplus pods",
+        "the plan is that of a restart",
+    ]);
+    assert_eq!(
+        row(&outcome.stdout, "eu")[..4],
+        ["eu", "-", "2", "1+1"],
+        "{}",
+        outcome.stdout
+    );
+
+    let all = json!({ "*": { "weight": 1 } });
+    let kind = "FederatedDeployment";
+    federation.write("api.yaml", &manifest_of(kind, "api", 4, &all));
+    let outcome = plan("-f api.yaml").await;
+    outcome.contains(&["nothing is to be rolled out", "Takes at least 0s"]);
+    let image = |image: &str| format!("\"image\":\"{image}\"");
+    let changed = manifest_of(kind, "api", 4, &json!({ "us": { "weight": 1 } }));
+    federation.write(
+        "api.yaml",
+        &changed.replace(&image("main"), &image("main:2")),
+    );
+    let outcome = plan("-f api.yaml -o json").await;
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(json["clusters"][0]["name"], "us");
+    assert_eq!(json["clusters"][0]["replicas"], 4);
+    assert_eq!(json["clusters"][1], Value::Null);
+    assert_eq!(json["atLeastSeconds"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollout_is_planned_without_a_host() {
+    let federation = Federation::start(&[]).await;
+    let all = json!({ "*": { "weight": 1 } });
+    federation.write(
+        "api.yaml",
+        &manifest_of("FederatedDeployment", "api", 4, &all),
+    );
+    let plan = "rollout plan -f api.yaml --kubeconfig none.yaml --clusters eu,us --pod-start 10s";
+    let outcome = federation.fedrs(plan).await.succeeded();
+    outcome.contains(&["/api: 4 replicas in 2 clusters", "Takes at least 20s"]);
+    federation.write("web.yaml", &manifest("web", 4, &all));
+    for (arguments, expected) in [
+        (
+            "-f web.yaml --clusters eu",
+            "a FederatedReplicaSet has no rollouts",
+        ),
+        ("-f web.yaml", "a FederatedReplicaSet has no rollouts"),
+        ("frs/web", "a FederatedReplicaSet has no rollouts"),
+        ("api", "federateddeployment default/api not found"),
+        ("", "<[NAMESPACE/]NAME>"),
+    ] {
+        let outcome = federation.fedrs(&format!("rollout plan {arguments}")).await;
+        assert_eq!(outcome.stdout, "", "{arguments}");
+        outcome.contains(&[expected]);
+    }
 }
 
 /// The first line of a table that begins with `name`, by its words, with an empty one at the end.

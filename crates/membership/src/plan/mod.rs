@@ -4,6 +4,7 @@
 //! federated sets, MemberClusters --> federation_controller::forecast --> SetPlan for each set --> Plan
 //! ```
 
+mod rollout_plan;
 mod set_plan;
 mod summary;
 mod warnings;
@@ -23,6 +24,7 @@ use kube::{Api, ResourceExt};
 use serde::Serialize;
 
 pub use self::{
+    rollout_plan::{LoanPlan, RolloutClusterPlan, RolloutPlan, SpeedPlan, StepPlan, plan_rollout},
     set_plan::{ClusterPlan, Move, SetPlan},
     summary::Summary,
 };
@@ -113,40 +115,73 @@ pub async fn plan(
     request: &PlanRequest,
     now: Timestamp,
 ) -> Result<Plan, Error> {
-    let members = host.list::<MemberCluster>("").await;
-    let members = members
-        .map_err(|error| unreadable(error, || "list memberclusters.fedrs.dev".to_owned()))?;
-    check_names(&request.what_if, &members)?;
-    let (planned, skipped) = sets_to_plan(host, &request.sets).await?;
-    let labels = namespace_labels(host, &planned, &members).await?;
-    let mut warnings = warnings::of_members(&members, &request.what_if);
+    let read = Read::of_host(host, request).await?;
+    let mut warnings = warnings::of_members(&read.members, &request.what_if);
     let mut is_disconnected = false;
-    let plan_of = |mut set: PlannedSet| {
-        if let Some(replicas) = request.replicas {
-            set.set.frs.replicas = replicas;
-        }
-        let question = Question {
-            frs: &set.set.frs,
-            status: &set.status,
-            new_template: set.new_template,
-            members: &members,
-            namespace_labels: labels.get(&*set.set.frs.key.namespace),
-            what_if: &request.what_if,
-            settings: &request.settings,
-            now,
-        };
+    let plan_of = |set: &PlannedSet| {
+        let question = read.question(set, request, now);
         let forecast = forecast(&question);
         is_disconnected |= forecast.end == End::Disconnected;
         SetPlan::new(&question, &forecast, set.observed)
     };
-    let sets: Vec<_> = planned.into_iter().map(plan_of).collect();
+    let sets: Vec<_> = read.planned.iter().map(plan_of).collect();
     warnings.extend(is_disconnected.then(warnings::disconnected));
     Ok(Plan {
         summary: Summary::of(&sets),
         sets,
-        skipped,
+        skipped: read.skipped,
         warnings,
     })
+}
+
+/// What a plan is made from.
+struct Read {
+    members: Vec<MemberCluster>,
+    planned: Vec<PlannedSet>,
+    skipped: Vec<SkippedSet>,
+    /// The labels of namespaces by name, if they are needed and can be read.
+    labels: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Read {
+    async fn of_host(host: &ClusterClient, request: &PlanRequest) -> Result<Self, Error> {
+        let members = host.list::<MemberCluster>("").await;
+        let members = members
+            .map_err(|error| unreadable(error, || "list memberclusters.fedrs.dev".to_owned()))?;
+        check_names(&request.what_if, &members)?;
+        let (mut planned, skipped) = sets_to_plan(host, &request.sets).await?;
+        if let Some(replicas) = request.replicas {
+            let sets = planned.iter_mut();
+            sets.for_each(|set| set.set.frs.replicas = replicas);
+        }
+        let labels = namespace_labels(host, &planned, &members).await?;
+        Ok(Self {
+            members,
+            planned,
+            skipped,
+            labels,
+        })
+    }
+
+    /// What the controller would be asked about `set`.
+    fn question<'a>(
+        &'a self,
+        set: &'a PlannedSet,
+        request: &'a PlanRequest,
+        now: Timestamp,
+    ) -> Question<'a> {
+        let frs = &set.set.frs;
+        Question {
+            frs,
+            status: &set.status,
+            new_template: set.new_template,
+            members: &self.members,
+            namespace_labels: self.labels.get(&*frs.key.namespace),
+            what_if: &request.what_if,
+            settings: &request.settings,
+            now,
+        }
+    }
 }
 
 /// The sets to plan, and those that the controller leaves as they are. A single one must not be among these.

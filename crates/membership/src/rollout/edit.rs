@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The annotation of a template that `kubectl rollout restart` sets.
-const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+pub(crate) const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
 /// Stops the rollout. Fails if it is stopped already.
 pub async fn pause(target: Target<'_>) -> Result<(), Error> {

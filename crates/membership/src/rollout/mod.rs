@@ -17,6 +17,7 @@ mod undo;
 mod wait;
 
 pub use approve::{Approval, approve};
+pub(crate) use edit::RESTARTED_AT;
 pub use edit::{pause, restart, resume};
 pub use error::Error;
 pub use history::{History, Revision, Template, history};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::error::Error;
 use crate::{
     cluster_client::ClusterClient,
-    federated_set::remove_record,
+    federated_set::remove_unreadable_record,
     object::{ObjectRef, Write, WriteMode},
 };
 
@@ -98,7 +98,7 @@ impl Target<'_> {
 
 /// Reads a FederatedDeployment.
 fn decode(mut object: Value) -> Result<FederatedDeployment, String> {
-    remove_record(&mut object);
+    remove_unreadable_record(&mut object);
     serde_json::from_value(object).map_err(|error| error.to_string())
 }
 
