@@ -73,28 +73,6 @@ fn f38_a_member_whose_writes_fail_is_not_written_more_often_because_others_use_u
 }
 
 #[test]
-fn f38_failed_writes_count_until_the_next_one_that_the_surge_allows() {
-    let mut world = World::new(frs(8, even(true)), &["a", "b"]);
-    world.settle(1);
-    world.now = 0;
-    hold(&mut world.members[0], 2, 2);
-    for _ in 0..3 {
-        world.step_unless(|_| Some(Outcome::Unknown("no answer within 10s".into())));
-    }
-    for (b, now, expected) in [(8, 1, 0), (4, 2, 0), (8, 9, 0), (4, 9, 0), (4, 10, 1)] {
-        // Beside 8 replicas in b, the surge allows no more in a.
-        hold(&mut world.members[1], b, b);
-        world.previous.clusters[1].internal.requested_replicas = Some(8);
-        world.now = now;
-        let decided = world.check();
-        world.previous = decided.status;
-        let actions = decided.actions.iter();
-        let tried = actions.filter(|action| action.member == "a").count();
-        assert_eq!(tried, expected, "{b} at {now}");
-    }
-}
-
-#[test]
 fn f27_failures_are_reset_by_a_write_and_when_none_is_needed() {
     let (world, _) = tries(&Outcome::Failed("no".into()));
     let mut written = world.clone();
