@@ -54,8 +54,7 @@ async fn f32_without_a_controller_manager_the_replicas_go_elsewhere_and_return()
     assert_eq!(federation.available("web"), 12);
     let text = message(&federation, "default", "c").await;
     assert!(
-        text.starts_with("\"ControllersNotActing\"")
-            && text.contains("have not acted since"),
+        text.starts_with("\"ControllersNotActing\"") && text.contains("have not acted since"),
         "{text}"
     );
     let (watcher, writes) = (ReadyWatcher::start(&federation, "web"), federation.writes());

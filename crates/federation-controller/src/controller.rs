@@ -21,7 +21,7 @@ use crate::{
     event_recorder::EventRecorder,
     executor::Executor,
     frs_store::FrsStore,
-    frs_watch::FrsHandler,
+    frs_watch::{FrsHandler, SharedState},
     host_namespaces::{self, HostNamespaces, NamespaceHandler},
     local_kind::set_collection,
     members::{
@@ -177,13 +177,15 @@ impl Controller {
         let executor = &reconciler.executor;
         let handler = FrsHandler::new(
             kind,
-            Arc::clone(&reconciler.sets),
-            Arc::clone(&reconciler.cache),
-            reconciler.queue.clone(),
-            &executor.federation,
-            Arc::clone(&self.metrics),
+            SharedState {
+                sets: Arc::clone(&reconciler.sets),
+                cache: Arc::clone(&reconciler.cache),
+                queue: reconciler.queue.clone(),
+                federation: Arc::clone(&executor.federation),
+                metrics: Arc::clone(&self.metrics),
+                clock: self.clock.clone(),
+            },
             listed,
-            self.clock.clone(),
         );
         let collection = Collection::all(set_collection(kind, None));
         self.watch(executor, collection, handler);

@@ -23,11 +23,7 @@ use crate::{
 /// Handles events of federated sets: one that was created, updated or deleted is checked without delay (F21).
 pub(crate) struct FrsHandler {
     kind: SetKind,
-    sets: Arc<FrsStore>,
-    cache: Arc<ReconcileCache>,
-    queue: ReconcileQueue,
-    federation: Arc<str>,
-    metrics: Arc<Metrics>,
+    shared: SharedState,
     progress: ListProgress,
     /// When the current list began.
     list_began: Option<Instant>,
@@ -37,8 +33,18 @@ pub(crate) struct FrsHandler {
     has_unnamed: bool,
     /// Whether the host was found to lack the kind.
     is_missing: bool,
-    clock: Clock,
     host_clock: ServerClock,
+}
+
+/// What the watches of all kinds share.
+#[derive(Clone)]
+pub(crate) struct SharedState {
+    pub(crate) sets: Arc<FrsStore>,
+    pub(crate) cache: Arc<ReconcileCache>,
+    pub(crate) queue: ReconcileQueue,
+    pub(crate) federation: Arc<str>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Clock,
 }
 
 fn plural(kind: SetKind) -> &'static str {
@@ -49,29 +55,20 @@ fn plural(kind: SetKind) -> &'static str {
 }
 
 impl FrsHandler {
+    /// Handles the sets of `kind`; `listed` gets the progress of the first list.
     pub(crate) fn new(
         kind: SetKind,
-        sets: Arc<FrsStore>,
-        cache: Arc<ReconcileCache>,
-        queue: ReconcileQueue,
-        federation: &Arc<str>,
-        metrics: Arc<Metrics>,
+        shared: SharedState,
         listed: watch::Sender<ListState>,
-        clock: Clock,
     ) -> Self {
         Self {
             kind,
-            sets,
-            cache,
-            queue,
-            federation: Arc::clone(federation),
-            metrics,
+            shared,
             progress: ListProgress::new(plural(kind), listed),
             list_began: None,
             seen: HashSet::new(),
             has_unnamed: false,
             is_missing: false,
-            clock,
             host_clock: ServerClock::default(),
         }
     }
@@ -82,28 +79,33 @@ impl FrsHandler {
         let Some(since) = metadata.deletion_timestamp.take() else {
             return;
         };
-        let known = self.sets.get(&key_of(self.kind, metadata));
+        let known = self.shared.sets.get(&key_of(self.kind, metadata));
         let known = known.filter(|known| known.metadata.uid == metadata.uid);
         let known = known.and_then(|known| known.metadata.deletion_timestamp.clone());
-        let began = || Time(self.host_clock.began(Some(since.0), self.clock.now()));
+        let began = || {
+            Time(
+                self.host_clock
+                    .began(Some(since.0), self.shared.clock.now()),
+            )
+        };
         metadata.deletion_timestamp = Some(known.unwrap_or_else(began));
     }
 
     fn count(&self) {
-        let (all, invalid) = self.sets.counts();
+        let (all, invalid) = self.shared.sets.counts();
         let gauge = |count| i64::try_from(count).unwrap_or(i64::MAX);
-        self.metrics.sets.set(gauge(all));
-        self.metrics.invalid_sets.set(gauge(invalid));
+        self.shared.metrics.sets.set(gauge(all));
+        self.shared.metrics.invalid_sets.set(gauge(invalid));
     }
 
     fn check_now(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         for key in keys {
-            self.queue.add_check(key, Duration::ZERO);
+            self.shared.queue.add_check(key, Duration::ZERO);
         }
     }
 
     fn remove(&self, key: &ObjectKey) {
-        let overlapping = self.sets.remove(key);
+        let overlapping = self.shared.sets.remove(key);
         self.check_now(overlapping.into_iter().chain([key.clone()]));
     }
 }
@@ -123,17 +125,18 @@ impl EventHandler<FrsObject> for FrsHandler {
         self.date(&mut object);
         let key = key_of(self.kind, &object.metadata);
         if let Some(status) = object.status.take() {
-            object.status = Some(self.cache.shared(&key, status));
+            object.status = Some(self.shared.cache.shared(&key, status));
         }
         let lacks_write = |began| {
-            self.cache
+            self.shared
+                .cache
                 .is_older_than_written(&key, &object.metadata, began)
         };
         let source = self.list_began.map(|began| Source::List {
             lacks_write: lacks_write(began),
         });
         let source = source.unwrap_or(Source::Watch);
-        let applied = (self.sets).apply(self.kind, object, source, &self.federation);
+        let applied = (self.shared.sets).apply(self.kind, object, source, &self.shared.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
             self.count();
@@ -153,7 +156,7 @@ impl EventHandler<FrsObject> for FrsHandler {
         let is_gone = |key: &ObjectKey| {
             key.kind == self.kind && !self.has_unnamed && !self.seen.contains(key)
         };
-        for key in self.sets.keys().into_iter().filter(is_gone) {
+        for key in self.shared.sets.keys().into_iter().filter(is_gone) {
             self.remove(&key);
         }
         self.seen = HashSet::new();

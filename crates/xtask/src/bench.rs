@@ -14,6 +14,9 @@ pub(crate) enum Bench {
     /// Measures fedrs on real control planes, beside a client that writes the same objects.
     #[command(disable_help_flag = true)]
     Beside(Options),
+    /// Measures rollouts of fedrs on real control planes, beside a client that rolls out the same Deployments.
+    #[command(disable_help_flag = true)]
+    Rollouts(Options),
 }
 
 /// What is passed on to a benchmark.
@@ -29,6 +32,7 @@ impl Bench {
         let (bench, Options { options }) = match self {
             Self::Scale(options) => ("scale", options),
             Self::Beside(options) => ("beside", options),
+            Self::Rollouts(options) => ("rollouts", options),
         };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let run = |arguments: &[&str]| -> anyhow::Result<()> {

@@ -57,9 +57,7 @@ fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_
     let cluster = world.check().status.clusters[2].clone();
     assert_eq!(cluster.reason, Some(ClusterReason::ControllersNotActing));
     assert!(
-        cluster
-            .message
-            .contains("have not acted since"),
+        cluster.message.contains("have not acted since"),
         "{}",
         cluster.message
     );
