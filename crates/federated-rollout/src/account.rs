@@ -11,6 +11,8 @@
 //!
 //! Replicas beyond N that are available lower nothing: they let a move end, and a rollout would delay it.
 
+use planted_bugs::{PlantedBug, is_planted};
+
 use crate::{
     budget::Limits,
     loan::reach,
@@ -55,8 +57,13 @@ impl Account {
                 return MemberAccount::default();
             };
             let reach = reach(found, loan);
+            let lent = if is_planted(PlantedBug::BudgetLentTwice) {
+                0
+            } else {
+                reach.unavailable
+            };
             let account = MemberAccount {
-                unavailable: found.unavailable().max(reach.unavailable),
+                unavailable: found.unavailable().max(lent),
                 surge: found.surplus().max(reach.surge),
                 guaranteed: (found.replicas.saturating_sub(reach.unavailable)).min(found.available),
                 moves_wait: loan.is_some() || found.is_rolling(),
@@ -64,7 +71,7 @@ impl Account {
             requested += found.replicas;
             unavailable += account.unavailable;
             surge += account.surge;
-            waiting += account.unavailable - reach.unavailable;
+            waiting += account.unavailable - lent;
             account
         });
         let members = members.collect();

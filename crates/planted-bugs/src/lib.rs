@@ -30,11 +30,15 @@ pub enum PlantedBug {
     DeletionLostInRelist,
     /// The status is written after each check, also if it has not changed.
     StatusNotCompared,
+    /// What is lent to one member is lent to others as well.
+    BudgetLentTwice,
+    /// After a restart, what is lent does not count for the speed.
+    SpeedForgottenByRestart,
 }
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -45,6 +49,8 @@ impl PlantedBug {
         Self::SurgeOfEachCluster,
         Self::DeletionLostInRelist,
         Self::StatusNotCompared,
+        Self::BudgetLentTwice,
+        Self::SpeedForgottenByRestart,
     ];
 }
 

@@ -21,6 +21,8 @@ use tokio::{
 };
 use tower::{BoxError, Service};
 
+use crate::set_kind;
+
 /// How long events are held back: longer than several checks, and shorter than a watch may be silent.
 const HELD_BACK: Duration = Duration::from_secs(15);
 
@@ -238,8 +240,7 @@ impl CrashableService {
     /// After which time a request takes effect, if it is to be late.
     fn delay(&self, request: &Request<Body>) -> Option<Duration> {
         let observer = self.lifetime.0.observer.as_ref()?;
-        let is_change =
-            request.method() == Method::PATCH && request.uri().path().contains("/replicasets/");
+        let is_change = request.method() == Method::PATCH && is_local_set(request.uri().path());
         is_change.then(|| observer.delay(&self.cluster))?
     }
 
@@ -347,6 +348,12 @@ fn is_list(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     let mut options = query.split('&');
     !options.any(|option| option == "limit=1" || option.starts_with("watch="))
+}
+
+/// Whether this is the path of an object that may be a local set.
+fn is_local_set(path: &str) -> bool {
+    let mut resources = set_kind::ALL.into_iter().map(set_kind::local_resource);
+    resources.any(|resource| path.contains(&format!("/{resource}/")))
 }
 
 /// The replicas that a JSON patch requests.

@@ -43,6 +43,16 @@ impl<T: Clone + PartialEq> History<T> {
         self.values[self.values.len() - 1].0
     }
 
+    /// Since when `holds` has been true of all values; none if it is not now.
+    pub(crate) fn since_when(&self, holds: impl Fn(&T) -> bool) -> Option<Instant> {
+        let holding = self
+            .values
+            .iter()
+            .rev()
+            .take_while(|(_, value)| holds(value));
+        holding.last().map(|(since, _)| *since)
+    }
+
     /// All values that have held at any time since then.
     pub(crate) fn since(&self, time: Instant) -> impl Iterator<Item = &T> {
         let later = self

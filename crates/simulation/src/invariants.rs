@@ -33,8 +33,11 @@ impl InvariantChecker {
     pub fn start(federation: &SimFederation, names: &[&str]) -> Self {
         let members = federation.member_names();
         let members: Vec<_> = members.iter().map(String::as_str).collect();
+        let sets: Vec<_> = (names.iter())
+            .map(|&name| (name, federation.kind_of(name)))
+            .collect();
         let state = Arc::new(Mutex::new(State {
-            observed: Observed::new(federation.config(), names, &members),
+            observed: Observed::new(federation.config(), &sets, &members),
             violations: Vec::new(),
         }));
         let clusters = members.iter().chain([&HOST]);

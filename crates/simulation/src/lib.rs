@@ -31,6 +31,7 @@ mod ready_pods;
 mod report;
 mod request;
 mod run;
+mod set_kind;
 mod shrink;
 mod sim_federation;
 mod suspension;

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use federated_scheduler::{Cluster, Preference, Request, plan};
 use fedrs_api::{ClusterPreference, ValidFrs};
 use serde_json::Value;
-use sim_cluster::{Object, kinds::REPLICA_SETS};
+use sim_cluster::Object;
 
-use crate::{SimFederation, sim_federation::FRS_PATH};
+use crate::{SimFederation, set_kind};
 
 /// Desired replicas of each member.
 pub type Layout = BTreeMap<String, u64>;
@@ -24,7 +24,7 @@ pub struct LocalSetState {
 }
 
 impl SimFederation {
-    /// The local ReplicaSet `name` in each member, read past all faults.
+    /// The local set `name` in each member, read past all faults.
     pub fn sets(&self, name: &str) -> BTreeMap<String, LocalSetState> {
         let state = |member: &String| {
             let set = self.stored_set(member, name);
@@ -39,7 +39,7 @@ impl SimFederation {
         self.member_names().iter().map(state).collect()
     }
 
-    /// The local ReplicaSet's object, read past all faults.
+    /// The local set's object, read past all faults.
     pub fn local_set(&self, member: &str, name: &str) -> Option<Value> {
         let set = self.stored_set(member, name)?;
         Some(Value::clone(&set))
@@ -48,7 +48,8 @@ impl SimFederation {
     /// The same object without a copy.
     pub(crate) fn stored_set(&self, member: &str, name: &str) -> Option<Object> {
         let api = self.member(member).api();
-        api.get(&REPLICA_SETS, "default", name).ok()
+        let kind = set_kind::local(self.kind_of(name));
+        api.get(kind, "default", name).ok()
     }
 
     /// The desired replicas of the set `name` in each member.
@@ -98,7 +99,7 @@ impl SimFederation {
 
     /// The FederatedReplicaSet on the host; null if it does not exist.
     pub async fn frs(&self, name: &str) -> Value {
-        let path = format!("{FRS_PATH}/{name}");
+        let path = self.set_path(name);
         self.on_host("GET", &path, &Value::Null)
             .await
             .unwrap_or(Value::Null)
@@ -158,15 +159,16 @@ impl SimFederation {
     /// The state of all objects, to explain a wait that timed out.
     pub async fn describe(&self) -> String {
         let mut text = String::new();
-        let list = self
-            .on_host("GET", FRS_PATH, &Value::Null)
-            .await
-            .unwrap_or(Value::Null);
-        for frs in list["items"].as_array().into_iter().flatten() {
-            let name = frs["metadata"]["name"].as_str().unwrap_or_default();
-            let _ = writeln!(text, "{name} at {}: {:#}", self.now(), frs["status"]);
-            for (member, set) in self.sets(name) {
-                let _ = writeln!(text, "  {member}: {set:?}");
+        for kind in set_kind::ALL {
+            let path = set_kind::collection(kind);
+            let list = self.on_host("GET", &path, &Value::Null).await;
+            let list = list.unwrap_or(Value::Null);
+            for frs in list["items"].as_array().into_iter().flatten() {
+                let name = frs["metadata"]["name"].as_str().unwrap_or_default();
+                let _ = writeln!(text, "{name} at {}: {:#}", self.now(), frs["status"]);
+                for (member, set) in self.sets(name) {
+                    let _ = writeln!(text, "  {member}: {set:?}");
+                }
             }
         }
         let path = "/api/v1/namespaces/default/events";

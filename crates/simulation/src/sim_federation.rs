@@ -17,7 +17,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets},
     metrics::Metrics,
 };
-use fedrs_api::names;
+use fedrs_api::{SetKind, names};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ use crate::{
     connect::{Interceptors, Routes, member_file},
     crash::{CrashPoint, CrashableService, Lifetime},
     request::request,
+    set_kind,
 };
 
 /// The host's name among the clusters.
@@ -88,6 +89,8 @@ pub struct SimFederation {
     pub(crate) joined: BTreeSet<String>,
     /// Members whose kubeconfig was removed.
     removed: BTreeSet<String>,
+    /// The names of FederatedDeployments; all other sets are FederatedReplicaSets.
+    deployments: BTreeSet<String>,
     spec: SimFederationSpec,
     clock: Clock,
     /// By how many seconds the clock of the controller's machine was moved.
@@ -177,6 +180,7 @@ impl SimFederation {
             interceptors: Interceptors::default(),
             joined: BTreeSet::new(),
             removed: BTreeSet::new(),
+            deployments: BTreeSet::new(),
             spec,
             clock,
             stepped,
@@ -396,22 +400,49 @@ impl SimFederation {
         request(&client(&self.members[name]), method, path, body).await
     }
 
-    /// Creates a FederatedReplicaSet.
+    /// Has the set `name` be a FederatedDeployment from now on.
+    pub fn deploys(&mut self, name: &str) {
+        self.deployments.insert(name.to_owned());
+    }
+
+    /// The kind of the set `name`.
+    pub(crate) fn kind_of(&self, name: &str) -> SetKind {
+        if self.deployments.contains(name) {
+            SetKind::FederatedDeployment
+        } else {
+            SetKind::FederatedReplicaSet
+        }
+    }
+
+    /// The path of a set on the host.
+    pub(crate) fn set_path(&self, name: &str) -> String {
+        format!("{}/{name}", set_kind::collection(self.kind_of(name)))
+    }
+
+    /// The path of its local sets in the members.
+    pub(crate) fn local_path(&self, name: &str) -> String {
+        format!("{}/{name}", set_kind::local_collection(self.kind_of(name)))
+    }
+
+    /// Creates a set: a FederatedReplicaSet, unless its name is that of a FederatedDeployment.
     pub async fn create(&self, frs: &Value) {
-        self.on_host("POST", FRS_PATH, frs).await.unwrap();
+        let kind = self.kind_of(frs["metadata"]["name"].as_str().unwrap_or_default());
+        let mut set = frs.clone();
+        set["kind"] = set_kind::name(kind).into();
+        let path = set_kind::collection(kind);
+        self.on_host("POST", &path, &set).await.unwrap();
     }
 
     /// Deletes the FederatedReplicaSet `name` as `kubectl delete` does without options.
     pub async fn delete(&self, name: &str) {
-        let path = format!("{FRS_PATH}/{name}");
+        let path = self.set_path(name);
         self.on_host("DELETE", &path, &Value::Null).await.unwrap();
     }
 
     /// Changes the FederatedReplicaSet `name` by a merge patch.
     pub async fn patch(&self, name: &str, patch: &Value) {
-        self.on_host("PATCH", &format!("{FRS_PATH}/{name}"), patch)
-            .await
-            .unwrap();
+        let path = self.set_path(name);
+        self.on_host("PATCH", &path, patch).await.unwrap();
     }
 
     /// Waits until `holds`, at most `seconds`; panics with the state of the federation if it never does.

@@ -141,11 +141,16 @@ impl Cached {
     pub(super) fn recorded_rollout(&self, entry: &Entry) -> RolloutRecord {
         let recorded = self.host_record(entry);
         let decided = RolloutRecord::of(&self.status);
-        if decided.lends_like(&recorded) {
+        let mut known = if decided.lends_like(&recorded) {
             decided
         } else {
             recorded
+        };
+        let has_started = self.resource_version.is_none();
+        if has_started && is_planted(PlantedBug::SpeedForgottenByRestart) {
+            known.state.progressed = None;
         }
+        known
     }
 
     /// Whether `status` lends what the host has not recorded.

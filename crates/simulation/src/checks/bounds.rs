@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use fedrs_api::{DeletionPolicy, ValidFrs};
 use serde_json::json;
-use sim_cluster::{Change, Object, kinds};
+use sim_cluster::{Change, Object};
 
 use super::{
     local_set::{desired, ready},
@@ -66,7 +66,7 @@ pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) ->
 }
 
 fn is_of_set(observed: &Observed, change: &Change) -> bool {
-    change.kind == *kinds::REPLICA_SETS && observed.has_set(&change.name)
+    observed.is_local_set(change)
 }
 
 /// F29: whether a set has another selector than its FederatedReplicaSet, so that it can't be adopted.

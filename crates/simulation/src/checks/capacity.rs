@@ -6,7 +6,7 @@ use super::observed::Observed;
 
 /// F34: a cluster that has run some replicas all the time, as far as it may be believed, has a capacity for them.
 pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
-    if change.kind.plural != "federatedreplicasets" {
+    if !observed.is_set(change) {
         return None;
     }
     let (old, new) = (change.old.as_ref()?, change.new.as_ref()?);

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use sim_cluster::{Api, Change, Object, kinds};
+use sim_cluster::{Api, Change, Object};
 use tokio::time::Duration;
 
 use super::{
     local_set::{belongs_to_others, is_labeled},
     observed::Observed,
 };
-use crate::sim_federation::NAMESPACE;
+use crate::{set_kind, sim_federation::NAMESPACE};
 
 /// The longest pause after lists that failed, and the next list.
 const LIST_PAUSE: Duration = Duration::from_secs(45);
@@ -20,7 +20,7 @@ pub(crate) fn of_release(
     members: &BTreeMap<String, Api>,
     change: &Change,
 ) -> Option<String> {
-    let is_release = change.kind.plural == "federatedreplicasets" && change.new.is_none();
+    let is_release = observed.is_set(change) && change.new.is_none();
     let name = &change.name;
     let since = observed.deleted_since(name).filter(|_| is_release)?;
     // What cannot be reached by then stays behind, and the controller says so.
@@ -38,7 +38,8 @@ pub(crate) fn of_release(
             && !local.has_in_flight()
     });
     known.find_map(|(member, _)| {
-        let set = members[member].get(&kinds::REPLICA_SETS, NAMESPACE, name);
+        let kind = set_kind::local(observed.kind(name));
+        let set = members[member].get(kind, NAMESPACE, name);
         let set = set.ok().filter(is_left)?;
         let labels = &set["metadata"]["labels"];
         Some(format!(

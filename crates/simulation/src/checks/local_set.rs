@@ -1,11 +1,12 @@
 //! The local ReplicaSet of a set in one member, over time.
 
-use fedrs_api::{labels, names};
+use fedrs_api::{SetKind, labels, names};
 use serde_json::Value;
 use sim_cluster::Object;
 use tokio::time::{Duration, Instant};
 
-use crate::{crash::DelayedRequest, history::History};
+use super::reach::{Reach, is_rolling};
+use crate::{crash::DelayedRequest, history::History, set_kind::template_of};
 
 /// A federation that is not the one of the controller.
 pub(crate) const OTHER_FEDERATION: &str = "other";
@@ -23,6 +24,8 @@ pub(super) struct InFlight {
 
 /// A local set over time.
 pub(crate) struct LocalSet {
+    /// The kind of its set.
+    pub(super) kind: SetKind,
     /// The uid of the ReplicaSet, while there is one.
     pub(super) uid: String,
     /// Its generation.
@@ -49,14 +52,27 @@ pub(crate) struct LocalSet {
     pub(crate) counted: History<u64>,
     /// Pods with the label of fedrs on nodes that work.
     pub(crate) placed: History<u64>,
+    /// Of a Deployment: what its controller may do with its strategy.
+    pub(super) reach: History<Reach>,
+    /// The fewest and the most of its replicas that are not available.
+    pub(super) missing: History<(u64, u64)>,
+    /// Its pods beyond its replicas, twice.
+    pub(super) surplus: History<(u64, u64)>,
+    /// Its template.
+    pub(super) template: History<String>,
+    /// Its template if all pods that can run have it and are available, else empty.
+    pub(super) complete: History<String>,
+    /// Whether all of its pods have its template, as far as it has observed.
+    is_rolled: bool,
     /// Changes that have been sent and take effect later.
     pub(super) in_flight: Vec<InFlight>,
 }
 
 impl LocalSet {
     /// A set that does not exist yet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(kind: SetKind) -> Self {
         Self {
+            kind,
             uid: String::new(),
             generation: 0,
             desired: History::starting(0),
@@ -70,6 +86,12 @@ impl LocalSet {
             ready: History::starting(0),
             counted: History::starting(0),
             placed: History::starting(0),
+            reach: History::starting(Reach::default()),
+            missing: History::starting((0, 0)),
+            surplus: History::starting((0, 0)),
+            template: History::starting(String::new()),
+            complete: History::starting(String::new()),
+            is_rolled: false,
             in_flight: Vec::new(),
         }
     }
@@ -96,6 +118,47 @@ impl LocalSet {
         self.is_labeled.put(set.is_some_and(|set| is_labeled(set)));
         let counted = set.and_then(|set| set["status"]["availableReplicas"].as_u64());
         self.counted.put(counted.unwrap_or(0));
+        if self.kind == SetKind::FederatedDeployment {
+            self.put_rollout(set);
+        }
+    }
+
+    /// Records how far the rollout of a Deployment is.
+    fn put_rollout(&mut self, set: Option<&Object>) {
+        let pods = set
+            .and_then(|set| set["status"]["replicas"].as_u64())
+            .unwrap_or(0);
+        let surplus = pods.saturating_sub(*self.desired.now());
+        self.surplus.put((surplus, surplus));
+        self.reach.put(set.map(Reach::of).unwrap_or_default());
+        let template = set.map(|set| template_of(&set["spec"]["template"]));
+        self.template.put(template.unwrap_or_default());
+        self.is_rolled = set.is_some_and(|set| !is_rolling(set));
+        self.compare();
+    }
+
+    /// Compares the replicas with the pods that run.
+    pub(super) fn compare(&mut self) {
+        let (desired, counted, ready) =
+            (*self.desired.now(), *self.counted.now(), *self.ready.now());
+        let missing = |available| desired.saturating_sub(available);
+        self.missing
+            .put((missing(counted.max(ready)), missing(counted.min(ready))));
+        let can_run = desired.min(*self.placed.now());
+        let is_complete = self.is_rolled && counted >= can_run;
+        self.complete.put(if is_complete {
+            self.template.now().clone()
+        } else {
+            String::new()
+        });
+    }
+
+    /// Whether it exists, and is the controller's to write.
+    pub(super) fn is_ours(&self) -> bool {
+        !self.uid.is_empty()
+            && !self.is_terminating
+            && !self.is_taken.now()
+            && *self.is_labeled.now()
     }
 
     /// No request that is on its way counts any more.

@@ -11,11 +11,15 @@ mod bounds;
 mod capacity;
 mod late;
 mod left_behind;
+mod loans;
 mod local_set;
 mod observed;
 mod observed_member;
 mod ours;
+mod reach;
+mod rollouts;
 mod scale_down;
+mod speed;
 mod statuses;
 mod switches;
 mod take_back;
@@ -32,6 +36,7 @@ pub(crate) use local_set::{
 };
 pub(crate) use observed::Observed;
 pub(crate) use ours::GUESTS;
+pub(crate) use reach::Reach;
 pub use violation::{Invariant, Violation};
 pub(crate) use visibility::{OutageKind, RESTORED};
 
@@ -48,7 +53,9 @@ pub(crate) fn of_host(
     let status = status.map(Violation::of(Invariant::TrueStatus));
     let left = left_behind::of_release(observed, members, change);
     let left = left.map(Violation::of(Invariant::NothingLeft));
-    let all = [foreign, capacity, status, left];
+    let lent = loans::on_host(observed, change);
+    let lent = lent.map(Violation::of(Invariant::Budget));
+    let all = [foreign, capacity, status, left, lent];
     all.into_iter().flatten().collect()
 }
 
@@ -56,11 +63,10 @@ pub(crate) fn of_host(
 pub(crate) fn of_member_late(observed: &Observed, member: &str, change: &Change) -> Vec<Violation> {
     let foreign = ours::in_member(observed, member, change);
     let other = late::of_change(observed, member, change);
-    foreign
-        .or(other)
-        .map(Violation::of(Invariant::OnlyOurs))
-        .into_iter()
-        .collect()
+    let other = foreign.or(other).map(Violation::of(Invariant::OnlyOurs));
+    let unlent = rollouts::of_late_change(observed, member, change);
+    let unlent = unlent.map(Violation::of(Invariant::Rollout));
+    other.into_iter().chain(unlent).collect()
 }
 
 /// Checks a change that the controller made to a member, before it is observed.
@@ -73,5 +79,13 @@ pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> V
     violations
         .extend(ours::in_member(observed, member, change).map(Violation::of(Invariant::OnlyOurs)));
     violations.extend(bounds::of_change(observed, member, change));
+    let rollout = rollouts::of_change(observed, member, change);
+    violations.extend(rollout.map(Violation::of(Invariant::Rollout)));
     violations
+}
+
+/// Checks that a pod that was created did not start too early.
+pub(crate) fn of_start(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
+    let set = speed::started(observed, member, change)?;
+    speed::of_starts(observed, set).map(Violation::of(Invariant::Speed))
 }

@@ -3,17 +3,24 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::config::Config;
-use fedrs_api::{ClusterState, DeletionPolicy, FederatedReplicaSet, ValidFrs};
+use fedrs_api::{ClusterState, DeletionPolicy, RolloutStatus, SetKind, ValidFrs};
 use serde_json::Value;
-use sim_cluster::{Api, Change, Object, kinds};
+use sim_cluster::{Api, Change, Object};
 use tokio::time::{Duration, Instant};
 
 use super::{
+    loans::rollout_of,
     local_set::{InFlight, LocalSet},
     observed_member::{ObservedMember, is_new_generation},
+    speed,
     visibility::{OutageKind, Visibility, max_age},
 };
-use crate::{crash::DelayedRequest, history::History, plan::Fault};
+use crate::{
+    crash::DelayedRequest,
+    history::History,
+    plan::Fault,
+    set_kind::{self, ValidSet},
+};
 
 /// Nobody notices that a node has stopped before it was silent for this time.
 const NODE_GRACE: Duration = Duration::from_secs(40);
@@ -28,7 +35,7 @@ pub(crate) enum FrsState {
     /// It is being deleted.
     Deleted(DeletionPolicy),
     /// It exists; `None` if it is invalid.
-    Spec(Option<Arc<ValidFrs>>),
+    Spec(Option<Arc<ValidSet>>),
 }
 
 /// All that is observed.
@@ -37,13 +44,22 @@ pub(crate) struct Observed {
     sets: BTreeMap<String, ObservedSet>,
     members: BTreeMap<String, ObservedMember>,
     host: Visibility,
+    /// Whether the host was ever restored from a backup.
+    was_host_restored: bool,
+    /// Until when something that has happened may start pods beside a rollout.
+    disturbed_until: Option<Instant>,
 }
 
-/// A FederatedReplicaSet over time.
+/// A set over time.
 struct ObservedSet {
+    kind: SetKind,
     states: History<FrsState>,
     /// The last of them: the status changes more often.
     seen: Seen,
+    /// How far its rollout is, as the controller says.
+    rollout: History<RolloutStatus>,
+    /// When rollouts started pods.
+    starts: Vec<Instant>,
 }
 
 /// What tells the states of a FederatedReplicaSet apart. One that replaces another may have its generation.
@@ -57,19 +73,26 @@ struct Seen {
 
 impl Observed {
     /// Observes these sets in these members, which are empty.
-    pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
-        let set = || ObservedSet {
+    pub(crate) fn new(config: &Config, sets: &[(&str, SetKind)], members: &[&str]) -> Self {
+        let set = |kind| ObservedSet {
+            kind,
             states: History::starting(FrsState::Absent),
             seen: Seen::default(),
+            rollout: History::starting(RolloutStatus::default()),
+            starts: Vec::new(),
         };
         Self {
             config: config.clone(),
-            sets: sets.iter().map(|&name| (name.to_owned(), set())).collect(),
+            sets: (sets.iter())
+                .map(|&(name, kind)| (name.to_owned(), set(kind)))
+                .collect(),
             members: members
                 .iter()
                 .map(|&name| (name.to_owned(), ObservedMember::new(sets)))
                 .collect(),
             host: Visibility::default(),
+            was_host_restored: false,
+            disturbed_until: None,
         }
     }
 
@@ -127,7 +150,7 @@ impl Observed {
     pub(crate) fn is_late(&self, member: &str, change: &Change) -> bool {
         let local = self.members.get(member);
         let local = local.and_then(|member| member.local.get(&change.name));
-        change.kind == *kinds::REPLICA_SETS && local.is_some_and(LocalSet::has_arrived)
+        self.is_local_set(change) && local.is_some_and(LocalSet::has_arrived)
     }
 
     /// Records that a controller starts: it lists all clusters. If it `resumes` a term, it waits for what the process before
@@ -173,11 +196,12 @@ impl Observed {
             member.edited = Instant::now();
             member.put(change.new.as_ref());
         }
-        if change.kind.plural != "federatedreplicasets" {
+        if !self.is_set(change) {
             return;
         }
         if let Some(set) = self.sets.get_mut(&change.name) {
             set.put(change.new.as_ref());
+            set.rollout.put(rollout_of(change.new.as_ref()));
         }
         let clusters = change.new.as_ref().map(|new| &new["status"]["clusters"]);
         for cluster in clusters.and_then(Value::as_array).into_iter().flatten() {
@@ -209,8 +233,11 @@ impl Observed {
                 .find(|object| object["metadata"]["name"] == name)
                 .cloned()
         };
+        self.was_host_restored = true;
         for (name, set) in &mut self.sets {
-            set.put(named(sets, name).as_ref());
+            let object = named(sets, name);
+            set.put(object.as_ref());
+            set.rollout.put(rollout_of(object.as_ref()));
         }
         for (name, member) in &mut self.members {
             member.put(named(members, name).as_ref());
@@ -226,6 +253,10 @@ impl Observed {
 
     /// Records a change of a member. Whether the pods of a set that run are other ones.
     pub(crate) fn member_changed(&mut self, member: &str, change: &Change) -> bool {
+        let started = speed::started(self, member, change);
+        if let Some(set) = started.and_then(|set| self.sets.get_mut(set)) {
+            set.starts.push(Instant::now());
+        }
         let member = self.members.get_mut(member);
         member.is_some_and(|member| member.changed(change))
     }
@@ -281,8 +312,13 @@ impl Observed {
 
     /// The specs among them.
     pub(crate) fn specs(&self, set: &str) -> impl Iterator<Item = &ValidFrs> {
+        self.valid_sets(set).map(|set| &set.frs)
+    }
+
+    /// The same with what only FederatedDeployments have.
+    pub(crate) fn valid_sets(&self, set: &str) -> impl Iterator<Item = &ValidSet> {
         self.states(set).filter_map(|state| match state {
-            FrsState::Spec(Some(frs)) => Some(&**frs),
+            FrsState::Spec(Some(set)) => Some(&**set),
             _ => None,
         })
     }
@@ -314,6 +350,71 @@ impl Observed {
     /// The names of the sets.
     pub(super) fn sets(&self) -> impl Iterator<Item = &str> {
         self.sets.keys().map(String::as_str)
+    }
+
+    /// Whether a set is a FederatedDeployment.
+    pub(super) fn has_rollout(&self, set: &str) -> bool {
+        self.kind(set) == SetKind::FederatedDeployment
+    }
+
+    /// How far the rollout of a set is, as its status says.
+    pub(super) fn rollout_status(&self, set: &str) -> &History<RolloutStatus> {
+        &self.sets[set].rollout
+    }
+
+    /// The states of a set.
+    pub(super) fn set_states(&self, set: &str) -> &History<FrsState> {
+        &self.sets[set].states
+    }
+
+    /// When rollouts of a set started pods.
+    pub(super) fn starts(&self, set: &str) -> impl Iterator<Item = &Instant> {
+        self.sets[set].starts.iter()
+    }
+
+    /// Records that something may start pods beside rollouts.
+    pub(crate) fn disturb(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        self.disturbed_until = self.disturbed_until.max(Some(until));
+    }
+
+    /// Whether something may have started pods beside rollouts.
+    pub(super) fn is_disturbed(&self) -> bool {
+        self.disturbed_until
+            .is_some_and(|until| until >= Instant::now())
+    }
+
+    /// Whether the host was ever restored: it may have forgotten what was stored.
+    pub(super) fn was_host_restored(&self) -> bool {
+        self.was_host_restored
+    }
+
+    /// Whether a member took no replicas at any time since then.
+    pub(super) fn was_closed_since(&self, member: &str, since: Instant) -> bool {
+        let mut closed = self.members[member].is_closed.since(since);
+        closed.any(|closed| *closed)
+    }
+
+    /// Whether a member could be observed all the time since then.
+    pub(super) fn is_visible_since(&self, member: &str, since: Instant) -> bool {
+        self.members[member].visibility.is_visible_since(since)
+    }
+
+    /// Whether this is a change of a set on the host.
+    pub(crate) fn is_set(&self, change: &Change) -> bool {
+        let set = self.sets.get(&change.name);
+        set.is_some_and(|set| set_kind::resource(set.kind) == change.kind.plural)
+    }
+
+    /// Whether this is a change of the local set of a set.
+    pub(crate) fn is_local_set(&self, change: &Change) -> bool {
+        let set = self.sets.get(&change.name);
+        set.is_some_and(|set| *set_kind::local(set.kind) == change.kind)
+    }
+
+    /// The kind of a set.
+    pub(crate) fn kind(&self, set: &str) -> SetKind {
+        self.sets[set].kind
     }
 
     /// Whether there is such a set.
@@ -386,7 +487,7 @@ impl Observed {
         };
         let [sets, pods] = &mut member.listed;
         match path.rsplit('/').next() {
-            Some("replicasets") => *sets = Some(Instant::now()),
+            Some("replicasets" | "deployments") => *sets = Some(Instant::now()),
             Some("pods") => *pods = Some(Instant::now()),
             _ => {}
         }
@@ -464,12 +565,13 @@ impl ObservedSet {
             return;
         }
         self.seen = seen;
-        let frs: FederatedReplicaSet =
-            serde_json::from_value(Value::clone(object)).expect("the API server validates it");
         self.states.put(if is_deleted {
-            FrsState::Deleted(frs.spec.deletion_policy)
+            FrsState::Deleted(match object["spec"]["deletionPolicy"].as_str() {
+                Some("Delete") => DeletionPolicy::Delete,
+                _ => DeletionPolicy::Orphan,
+            })
         } else {
-            FrsState::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
+            FrsState::Spec(ValidSet::of(object, self.kind).map(Arc::new))
         });
     }
 }

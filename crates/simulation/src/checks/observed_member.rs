@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::Instant;
 
+use fedrs_api::SetKind;
+
 use super::{
     local_set::{LocalSet, is_labeled},
     visibility::Visibility,
 };
-use crate::{history::History, sim_federation::NAMESPACE};
+use crate::{history::History, set_kind, sim_federation::NAMESPACE};
 
 /// A member over time.
 pub(super) struct ObservedMember {
@@ -22,6 +24,8 @@ pub(super) struct ObservedMember {
     pub(super) power_lost_at: Option<Instant>,
     /// The pods of sets, by name.
     pods: BTreeMap<String, ObservedPod>,
+    /// The uids of the ReplicaSets of Deployments, with that of their Deployment.
+    owners: BTreeMap<String, String>,
     /// When its MemberCluster was last created, edited or deleted.
     pub(super) edited: Instant,
     /// Whether its MemberCluster closes it to the sets: cordoned, drained, or for other namespaces.
@@ -47,13 +51,14 @@ pub(super) struct ObservedPod {
 
 impl ObservedMember {
     /// A member without objects.
-    pub(super) fn new(sets: &[&str]) -> Self {
+    pub(super) fn new(sets: &[(&str, SetKind)]) -> Self {
         Self {
             visibility: Visibility::default(),
             nodes: BTreeMap::new(),
             nodes_without_power: BTreeSet::new(),
             power_lost_at: None,
             pods: BTreeMap::new(),
+            owners: BTreeMap::new(),
             edited: Instant::now(),
             is_closed: History::starting(false),
             is_drained: History::starting(false),
@@ -61,7 +66,7 @@ impl ObservedMember {
             was_restored: false,
             local: sets
                 .iter()
-                .map(|&set| (set.to_owned(), LocalSet::new()))
+                .map(|&(set, kind)| (set.to_owned(), LocalSet::new(kind)))
                 .collect(),
         }
     }
@@ -77,14 +82,15 @@ impl ObservedMember {
     pub(super) fn restored(&mut self, api: &Api) {
         self.was_restored = true;
         let named = |object: Object| (crate::name_of(&object), object);
-        let sets = api.list(&kinds::REPLICA_SETS, Some("default")).into_iter();
-        let sets: BTreeMap<_, _> = sets.map(named).collect();
         for (name, local) in &mut self.local {
-            local.put(sets.get(name));
+            let set = api.get(set_kind::local(local.kind), NAMESPACE, name);
+            local.put(set.ok().as_ref());
             local.forget_in_flight();
             // Also where the controller wrote last what it has now: that was earlier.
             local.edited = Some(Instant::now());
         }
+        let sets = api.list(&kinds::REPLICA_SETS, Some(NAMESPACE)).into_iter();
+        self.owners = sets.filter_map(|set| owner_of(&set)).collect();
         let nodes = api.list(&kinds::NODES, None).into_iter().map(named);
         self.nodes = nodes
             .map(|(name, node)| (name, is_ready_node(&node)))
@@ -100,7 +106,13 @@ impl ObservedMember {
     /// Records a change. Whether the pods of a set that run are other ones.
     pub(super) fn changed(&mut self, change: &Change) -> bool {
         if change.kind == *kinds::REPLICA_SETS {
-            if let Some(local) = self.local.get_mut(&change.name) {
+            let set = change.new.as_ref().or(change.old.as_ref());
+            let owner = set.and_then(owner_of);
+            self.owners.extend(owner);
+        }
+        if [&*kinds::REPLICA_SETS, &*kinds::DEPLOYMENTS].contains(&&change.kind) {
+            let local = self.local.get_mut(&change.name);
+            if let Some(local) = local.filter(|local| *set_kind::local(local.kind) == change.kind) {
                 local.put(change.new.as_ref());
                 if is_new_generation(change) {
                     // Their preconditions fail.
@@ -136,7 +148,7 @@ impl ObservedMember {
         let mut changed = false;
         for local in self.local.values_mut() {
             let placed = self.pods.values().filter(|pod| {
-                pod.owner == local.uid
+                self.owners.get(&pod.owner).unwrap_or(&pod.owner) == &local.uid
                     && !pod.node.is_empty()
                     && !self.nodes_without_power.contains(&pod.node)
             });
@@ -149,6 +161,7 @@ impl ObservedMember {
             changed |= ready != *local.ready.now();
             local.ready.put(ready);
             local.placed.put(pods);
+            local.compare();
         }
         changed
     }
@@ -166,11 +179,20 @@ fn is_ready_node(node: &Object) -> bool {
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
+/// The uid of a ReplicaSet and that of its Deployment, if it has one.
+fn owner_of(set: &Object) -> Option<(String, String)> {
+    let uid = |object: &serde_json::Value| Some(object["uid"].as_str()?.to_owned());
+    let metadata = &set["metadata"];
+    let owner = &metadata["ownerReferences"][0];
+    (owner["kind"] == "Deployment").then_some(())?;
+    Some((uid(metadata)?, uid(owner)?))
+}
+
 /// A pod of a set that is not terminating.
 fn observed_pod(pod: &Object) -> Option<ObservedPod> {
     let metadata = &pod["metadata"];
     let owner = &metadata["ownerReferences"][0];
-    let set = owner["name"].as_str()?;
+    let set = crate::set_of(pod)?;
     if metadata.get("deletionTimestamp").is_some() {
         return None;
     }

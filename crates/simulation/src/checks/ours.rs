@@ -1,5 +1,6 @@
 //! What the controller may change: what belongs to a set, and what a set adopts (F29, F30).
 
+use fedrs_api::SetKind;
 use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 
@@ -18,8 +19,8 @@ const PREFIX: &str = "fedrs.dev/";
 pub(super) fn on_host(change: &Change) -> Option<String> {
     let what = format!("{} {} on the host", change.kind.kind, change.name);
     match change.kind.plural.as_str() {
-        "events" | "leases" | "memberclusters" | "secrets" => None,
-        "federatedreplicasets" => {
+        "events" | "leases" | "memberclusters" | "secrets" | "controllerrevisions" => None,
+        "federatedreplicasets" | "federateddeployments" => {
             let (Some(old), Some(new)) = (&change.old, &change.new) else {
                 // The last finalizer of a deleted object was removed.
                 return None;
@@ -40,23 +41,40 @@ pub(super) fn in_member(observed: &Observed, member: &str, change: &Change) -> O
     if change.kind == *kinds::NAMESPACES && change.old.is_none() {
         return None;
     }
-    if change.kind == *kinds::REPLICA_SETS {
-        let is_known = observed.has_set(&change.name) && change.namespace == NAMESPACE;
+    if change.kind == *kinds::REPLICA_SETS && is_of_deployment(observed, change) {
+        return changed_more_than_labels(&what, change);
+    }
+    if [&*kinds::REPLICA_SETS, &*kinds::DEPLOYMENTS].contains(&&change.kind) {
+        let is_known = observed.is_local_set(change) && change.namespace == NAMESPACE;
         if !is_known && change.namespace != GUESTS {
-            return Some(format!("{what}: no FederatedReplicaSet has its name"));
+            return Some(format!("{what}: no set has its name"));
         }
         let owner = |set| controller_of(set).or_else(|| other_federation(set));
         let owner = change.old.as_ref().and_then(owner);
         return owner.map(|owner| format!("{what}: belongs to {owner}"));
     }
     if change.kind == *kinds::PODS {
-        let (Some(old), Some(new)) = (&change.old, &change.new) else {
-            return Some(format!("{what}: created or deleted"));
-        };
-        return (others(old) != others(new))
-            .then(|| format!("{what}: changed in more than labels of fedrs"));
+        return changed_more_than_labels(&what, change);
     }
     Some(format!("{what}: not for the controller to change"))
+}
+
+fn changed_more_than_labels(what: &str, change: &Change) -> Option<String> {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return Some(format!("{what}: created or deleted"));
+    };
+    (others(old) != others(new)).then(|| format!("{what}: changed in more than labels of fedrs"))
+}
+
+/// Whether a ReplicaSet is of the local Deployment of a set.
+fn is_of_deployment(observed: &Observed, change: &Change) -> bool {
+    let set = change.old.as_ref().or(change.new.as_ref());
+    let owner = set.map(|set| &set["metadata"]["ownerReferences"][0]);
+    let owner = owner.filter(|owner| owner["kind"] == "Deployment");
+    let owner = owner.and_then(|owner| owner["name"].as_str());
+    owner.is_some_and(|name| {
+        observed.has_set(name) && observed.kind(name) == SetKind::FederatedDeployment
+    })
 }
 
 /// The other federation that an object belongs to.

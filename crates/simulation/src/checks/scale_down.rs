@@ -3,6 +3,7 @@
 use fedrs_api::ValidFrs;
 
 use super::observed::Observed;
+use crate::set_kind::ValidSet;
 
 /// A write that reduces the replicas of a local set.
 pub(super) struct ScaleDown<'a> {
@@ -56,8 +57,14 @@ impl ScaleDown<'_> {
 
     /// The fewest replicas that a spec of the set needs; none if there is no valid one.
     pub(super) fn needed(&self) -> Option<u64> {
-        let specs = self.observed.specs(self.name);
-        specs.map(|frs| needed(self.observed, self.name, frs)).min()
+        let sets = self.observed.valid_sets(self.name);
+        let needed = |set: &ValidSet| {
+            // A rollout may make as many unavailable.
+            let rollout = set.rollout.as_ref();
+            let budget = rollout.map_or(0, |spec| spec.limits(&set.frs).unavailable);
+            needed(self.observed, self.name, &set.frs).saturating_sub(budget)
+        };
+        sets.map(needed).min()
     }
 }
 

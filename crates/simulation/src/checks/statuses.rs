@@ -9,7 +9,9 @@ use super::observed::Observed;
 /// Checks a status that the controller has written.
 pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
     match change.kind.plural.as_str() {
-        "federatedreplicasets" => wrong_sum(&change.name, &change.new.as_ref()?["status"]),
+        "federatedreplicasets" | "federateddeployments" => {
+            wrong_sum(&change.name, &change.new.as_ref()?["status"])
+        }
         "memberclusters" => wrongly_drained(observed, change),
         _ => None,
     }

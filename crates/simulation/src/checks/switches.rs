@@ -16,7 +16,7 @@ const CALLS: u32 = 3;
 pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> Option<String> {
     let (name, decided_before) = (&change.name, observed.config().call_timeout * CALLS);
     let is_off = |state: &FrsState| match state {
-        FrsState::Spec(Some(frs)) => frs.paused,
+        FrsState::Spec(Some(set)) => set.frs.paused,
         FrsState::Spec(None) => true,
         FrsState::Absent | FrsState::Deleted(_) => false,
     };

@@ -21,6 +21,12 @@ pub enum Invariant {
     TrueStatus,
     /// Nothing is changed of a set that is paused or invalid, and no member that takes no replicas gets more (F4).
     Switches,
+    /// No more of a rollout is lent to the members than its budget (L14).
+    Budget,
+    /// A template is written with a loan, as users want it now, and in the order of the steps (L8, L10, L14).
+    Rollout,
+    /// Pods of a new template start no faster than users want (L15).
+    Speed,
     /// A set that is gone has left nothing behind (F5).
     NothingLeft,
     /// What fails is tried again at a bounded rate (F28, F38).
@@ -48,6 +54,9 @@ impl fmt::Display for Invariant {
             Self::KnownCapacity => "known capacity",
             Self::TrueStatus => "true status",
             Self::Switches => "switches",
+            Self::Budget => "budget",
+            Self::Rollout => "rollout",
+            Self::Speed => "speed",
             Self::NothingLeft => "nothing left",
             Self::BoundedRate => "bounded rate",
             Self::OneWriter => "one writer",

@@ -1,6 +1,6 @@
 //! What can happen in a run.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +15,13 @@ pub enum Action {
         set: String,
         /// The patch.
         spec: Value,
+    },
+    /// A user approves a step for the revision that is being rolled out.
+    Approve {
+        /// The set.
+        set: String,
+        /// The step.
+        step: String,
     },
     /// A user deletes a FederatedReplicaSet.
     DeleteSet {
@@ -242,9 +249,10 @@ impl Action {
     /// The names of members, sets and clocks that the action concerns. A plan without one of them does not need the action.
     pub fn names(&self) -> Vec<&str> {
         match self {
-            Self::EditSet { set, .. } | Self::DeleteSet { set } | Self::CreateSet { set } => {
-                vec![set]
-            }
+            Self::EditSet { set, .. }
+            | Self::Approve { set, .. }
+            | Self::DeleteSet { set }
+            | Self::CreateSet { set } => vec![set],
             Self::EditMember { member, .. }
             | Self::Quota { member, .. }
             | Self::DelayChanges { member, .. }
@@ -270,10 +278,36 @@ impl Action {
     }
 }
 
+impl Action {
+    /// For how long it may start pods, or make some fail, beside what a rollout does.
+    pub(crate) fn disturbs(&self) -> Duration {
+        match self {
+            Self::EditSet { spec, .. } => {
+                let starts_none = ["template", "paused"]
+                    .iter()
+                    .any(|field| spec.get(field).is_some());
+                Duration::from_secs(if starts_none { 0 } else { 60 })
+            }
+            Self::Approve { .. }
+            | Self::Slow { .. }
+            | Self::Reject { .. }
+            | Self::LoseResponses { .. }
+            | Self::CutWatches { .. }
+            | Self::Compact { .. }
+            | Self::Crash { .. }
+            | Self::Suspend { .. } => Duration::ZERO,
+            Self::EditMember { .. } | Self::EditLocalSet { .. } => Duration::from_secs(60),
+            // Pods of nodes that stop are replaced after minutes.
+            _ => Duration::from_secs(900),
+        }
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EditSet { set, spec } => write!(to, "user edits {set}: {spec}"),
+            Self::Approve { set, step } => write!(to, "user approves step {step} of {set}"),
             Self::DeleteSet { set } => write!(to, "user deletes {set}"),
             Self::CreateSet { set } => write!(to, "user creates {set}"),
             Self::EditMember { member, spec } => {
@@ -287,11 +321,11 @@ impl fmt::Display for Action {
             } => {
                 write!(
                     to,
-                    "{member}: somebody creates ReplicaSet {set}: replicas {replicas}, same selector {same_selector}"
+                    "{member}: somebody creates the local set {set}: replicas {replicas}, same selector {same_selector}"
                 )
             }
             Self::EditLocalSet { member, set, patch } => {
-                write!(to, "{member}: somebody edits ReplicaSet {set}: {patch}")
+                write!(to, "{member}: somebody edits the local set {set}: {patch}")
             }
             Self::DeleteLocalSet {
                 member,
@@ -299,7 +333,7 @@ impl fmt::Display for Action {
                 orphan,
             } => {
                 let pods = if *orphan { ", its pods stay" } else { "" };
-                write!(to, "{member}: somebody deletes ReplicaSet {set}{pods}")
+                write!(to, "{member}: somebody deletes the local set {set}{pods}")
             }
             Self::TakeOver { member, set } => {
                 write!(to, "{member}: a Deployment takes ReplicaSet {set} over")

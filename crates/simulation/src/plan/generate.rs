@@ -9,7 +9,8 @@ use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
 use super::{
-    Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, initial, kind::Kind, trial::Trial,
+    Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, initial, kind::Kind, rollouts,
+    trial::Trial,
 };
 use crate::{checks::OTHER_FEDERATION, sim_federation::HOST};
 
@@ -37,18 +38,24 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
     };
     let end_ms = generator.draw_steps();
     let core = generator.draw_core();
-    let names = generator.members.iter().map(|member| member.name.clone());
-    let sets = generator.sets.iter().map(|set| set.name.clone());
-    let trial = Trial::of(seed, &names.collect::<Vec<_>>(), &sets.collect::<Vec<_>>());
-    let mut steps = generator.steps;
+    let Generator {
+        members,
+        mut sets,
+        mut steps,
+        ..
+    } = generator;
+    let names: Vec<_> = members.iter().map(|member| member.name.clone()).collect();
+    let set_names: Vec<_> = sets.iter().map(|set| set.name.clone()).collect();
+    let trial = Trial::of(seed, &names, &set_names);
+    rollouts::add(seed, &members, &mut sets, &mut steps, end_ms);
     steps.sort_by_key(|step| step.at_ms);
     Plan {
         seed,
         config: initial::config(seed, config),
         candidates,
         trial: Some(trial),
-        members: generator.members,
-        sets: generator.sets,
+        members,
+        sets,
         steps,
         end_ms,
         core,

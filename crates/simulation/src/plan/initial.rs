@@ -1,6 +1,7 @@
 //! What a plan begins with: members, sets, and the configuration of the controllers.
 
 use federation_controller::config::Config;
+use fedrs_api::SetKind;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
@@ -43,6 +44,7 @@ pub(super) fn sets(members: &[MemberPlan], random: &mut StdRng) -> Vec<SetPlan> 
         .into_iter()
         .take(random.random_range(1..=3))
         .map(|name| SetPlan {
+            kind: SetKind::FederatedReplicaSet,
             name: name.to_owned(),
             spec: spec_of(name, members, random),
         })

@@ -13,15 +13,18 @@ mod action;
 mod generate;
 mod initial;
 mod kind;
+mod rollouts;
 mod trial;
 
 use federation_controller::config::Config;
+use fedrs_api::SetKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use action::{Action, Fault, Selected};
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
+pub(crate) use rollouts::recovered as recovered_rollout;
 pub use trial::{Closing, Drift, Trial};
 
 /// A run: what there is, and what happens to it.
@@ -69,10 +72,13 @@ pub struct MemberPlan {
     pub joined: bool,
 }
 
-/// A FederatedReplicaSet in the namespace `default`.
+/// A set in the namespace `default`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetPlan {
+    /// Its kind.
+    #[serde(default, skip_serializing_if = "is_replica_set")]
+    pub kind: SetKind,
     /// Its name.
     pub name: String,
     /// Its spec.
@@ -88,6 +94,10 @@ pub struct Step {
     /// What happens.
     #[serde(flatten)]
     pub action: Action,
+}
+
+fn is_replica_set(kind: &SetKind) -> bool {
+    *kind == SetKind::FederatedReplicaSet
 }
 
 impl Plan {

@@ -1,6 +1,6 @@
 //! What the actions of a plan do.
 
-use fedrs_api::labels;
+use fedrs_api::{SetKind, labels};
 use http::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -12,8 +12,10 @@ use crate::{
     checks::{OutageKind, RESTORED, is_of_other_federation},
     hostile::Attack,
     join::{MEMBERS_PATH, secret_name},
-    plan::{Action, Fault, Selected},
-    sim_federation::{FRS_PATH, HOST},
+    plan::{Action, Fault, Selected, recovered_rollout},
+    ready_pods::set_of,
+    set_kind,
+    sim_federation::HOST,
     trace::Topic,
 };
 
@@ -25,8 +27,6 @@ const STARTING: u32 = 6;
 const HOST_RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// By this time it has compared the version of a member with the one that it knows.
 const MEMBER_RESTORE_SEEN: Duration = Duration::from_secs(60);
-/// The collection of local sets.
-pub(super) const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 /// The collection of Deployments.
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 /// The collection of pods.
@@ -39,13 +39,20 @@ impl Runner {
     pub(super) async fn act(&mut self, action: &Action) {
         self.recorder.trace(Topic::Step, action.to_string());
         self.recorder.is_disturbed();
+        let time = action.disturbs();
+        self.recorder.observe(|observed| observed.disturb(time));
         match action {
             Action::EditSet { set, spec } => {
-                self.patch(HOST, &format!("{FRS_PATH}/{set}"), &json!({ "spec": spec }))
-                    .await;
+                self.patch(
+                    HOST,
+                    &self.federation.set_path(set),
+                    &json!({ "spec": spec }),
+                )
+                .await;
             }
+            Action::Approve { set, step } => self.approve(set, step).await,
             Action::DeleteSet { set } => {
-                let path = format!("{FRS_PATH}/{set}");
+                let path = self.federation.set_path(set);
                 self.request(HOST, Method::DELETE, &path, &Value::Null)
                     .await;
             }
@@ -64,7 +71,7 @@ impl Runner {
                     .await;
             }
             Action::EditLocalSet { member, set, patch } => {
-                self.patch(member, &format!("{LOCAL_SETS}/{set}"), patch)
+                self.patch(member, &self.federation.local_path(set), patch)
                     .await;
             }
             Action::DeleteLocalSet {
@@ -74,7 +81,7 @@ impl Runner {
             } => {
                 let policy = if *orphan { "Orphan" } else { "Background" };
                 let options = json!({ "propagationPolicy": policy });
-                let path = format!("{LOCAL_SETS}/{set}");
+                let path = self.federation.local_path(set);
                 self.request(member, Method::DELETE, &path, &options).await;
             }
             Action::TakeOver { member, set } => self.take_over(member, set).await,
@@ -122,8 +129,26 @@ impl Runner {
         }
     }
 
-    /// A ReplicaSet of the name of the set, which nobody but its creator knows.
+    /// A user approves a step for the revision that the status names.
+    async fn approve(&self, set: &str, step: &str) {
+        let frs = self.frs(set).unwrap_or_default();
+        let revision = &frs["status"]["updateRevision"];
+        let mut approvals = frs["spec"]["rollout"]["approvals"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let approval = json!({ "step": step, "revision": revision });
+        if revision.is_string() && !approvals.contains(&approval) {
+            approvals.push(approval);
+        }
+        let patch = json!({ "spec": { "rollout": { "approvals": approvals } } });
+        self.patch(HOST, &self.federation.set_path(set), &patch)
+            .await;
+    }
+
+    /// A local set of the name of the set, which nobody but its creator knows.
     async fn create_local_set(&self, member: &str, set: &str, replicas: u32, same_selector: bool) {
+        let kind = self.federation.kind_of(set);
         let all = json!({ "app": set, "by": "somebody" });
         let selector = if same_selector {
             json!({ "app": set })
@@ -132,7 +157,7 @@ impl Runner {
         };
         let object = json!({
             "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
+            "kind": set_kind::local(kind).kind,
             "metadata": { "name": set },
             "spec": {
                 "replicas": replicas,
@@ -143,13 +168,18 @@ impl Runner {
                 },
             },
         });
-        self.request(member, Method::POST, LOCAL_SETS, &object)
-            .await;
+        let path = set_kind::local_collection(kind);
+        self.request(member, Method::POST, &path, &object).await;
     }
 
     /// A Deployment of the name of the set becomes the controller of its local set. It is paused: it keeps the number of
     /// replicas and creates no ReplicaSet.
     async fn take_over(&self, member: &str, set: &str) {
+        if self.federation.kind_of(set) == SetKind::FederatedDeployment {
+            let text = "(has no effect: nothing in a member controls Deployments)";
+            self.recorder.trace(Topic::Step, text);
+            return;
+        }
         let local = self.federation.local_set(member, set).unwrap_or_default();
         let deployment = json!({
             "apiVersion": "apps/v1",
@@ -178,7 +208,7 @@ impl Runner {
         // A Deployment releases ReplicaSets that its selector does not match.
         let labels = &local["spec"]["selector"]["matchLabels"];
         let patch = json!({ "metadata": { "labels": labels, "ownerReferences": owner } });
-        self.patch(member, &format!("{LOCAL_SETS}/{set}"), &patch)
+        self.patch(member, &self.federation.local_path(set), &patch)
             .await;
     }
 
@@ -186,8 +216,10 @@ impl Runner {
     async fn give_back(&self, member: &str) {
         let options = json!({ "propagationPolicy": "Orphan" });
         for set in &self.sets {
-            let path = format!("{DEPLOYMENTS}/{}", set.name);
-            self.request(member, Method::DELETE, &path, &options).await;
+            if set.kind == SetKind::FederatedReplicaSet {
+                let path = format!("{DEPLOYMENTS}/{}", set.name);
+                self.request(member, Method::DELETE, &path, &options).await;
+            }
             self.give_back_to_federation(member, &set.name).await;
         }
     }
@@ -205,7 +237,7 @@ impl Runner {
     /// Somebody gives a local ReplicaSet to a federation, or to none.
     pub(super) async fn give_to(&self, member: &str, set: &str, federation: Option<&str>) {
         let patch = json!({ "metadata": { "labels": { labels::FEDERATION: federation } } });
-        let path = format!("{LOCAL_SETS}/{set}");
+        let path = self.federation.local_path(set);
         self.patch(member, &path, &patch).await;
     }
 
@@ -220,9 +252,7 @@ impl Runner {
             .member(&pod.member)
             .api()
             .list(&kinds::PODS, Some("default"));
-        let is_of_set = |object: &&sim_cluster::Object| {
-            object["metadata"]["ownerReferences"][0]["name"] == pod.set.as_str()
-        };
+        let is_of_set = |object: &&sim_cluster::Object| set_of(object) == Some(pod.set.as_str());
         let pods: Vec<_> = pods.iter().filter(is_of_set).collect();
         let Some(found) = pod.index.checked_rem(pods.len()).map(|index| pods[index]) else {
             self.recorder
@@ -298,7 +328,11 @@ impl Runner {
             Fault::Hanging => faults.set_hanging(on),
             Fault::WatchesSilent => faults.set_watches_stalled(on),
             Fault::PodsSilent => faults.set_resource_stalled("pods", on),
-            Fault::ReplicaSetsSilent => faults.set_resource_stalled("replicasets", on),
+            Fault::ReplicaSetsSilent => {
+                for kind in set_kind::ALL {
+                    faults.set_resource_stalled(set_kind::local_resource(kind), on);
+                }
+            }
             Fault::NodesSilent => faults.set_resource_stalled("nodes", on),
             Fault::NoPower if on => self.cut_power(cluster),
             Fault::NoPower => {
@@ -544,10 +578,15 @@ impl Runner {
             self.patch(HOST, &path, &json!({ "spec": open })).await;
         }
         for set in self.sets.clone() {
-            let path = format!("{FRS_PATH}/{}", set.name);
-            let rebalance =
-                json!({ "spec": { "paused": false, "placement": { "rebalance": true } } });
-            self.patch(HOST, &path, &rebalance).await;
+            let path = self.federation.set_path(&set.name);
+            let mut spec = json!({ "paused": false, "placement": { "rebalance": true } });
+            if set.kind == SetKind::FederatedDeployment {
+                let fields = recovered_rollout();
+                spec.as_object_mut()
+                    .into_iter()
+                    .for_each(|spec| spec.extend(fields.clone()));
+            }
+            self.patch(HOST, &path, &json!({ "spec": spec })).await;
         }
         self.processes.crash_no_more();
         self.start_controllers();

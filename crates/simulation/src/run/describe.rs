@@ -24,19 +24,23 @@ pub(super) fn pods(observed: &Observed, set: &str) -> String {
 /// What the controller changed, if it is of interest.
 pub(super) fn describe(cluster: &str, change: &Change) -> Option<String> {
     let name = &change.name;
-    if change.kind == *kinds::REPLICA_SETS {
+    if [&*kinds::REPLICA_SETS, &*kinds::DEPLOYMENTS].contains(&&change.kind) {
+        let kind = &change.kind.kind;
         let replicas = |object: &Option<sim_cluster::Object>| {
             object
                 .as_ref()
                 .map(|object| object["spec"]["replicas"].to_string())
         };
         return Some(match (replicas(&change.old), replicas(&change.new)) {
-            (None, Some(now)) => format!("{cluster}: creates ReplicaSet {name}, {now} replicas"),
-            (Some(_), None) => format!("{cluster}: deletes ReplicaSet {name}"),
+            (None, Some(now)) => format!("{cluster}: creates {kind} {name}, {now} replicas"),
+            (Some(_), None) => format!("{cluster}: deletes {kind} {name}"),
             (Some(old), Some(now)) if old != now => {
                 format!("{cluster}: scales {name} from {old} to {now}")
             }
-            _ => format!("{cluster}: changes ReplicaSet {name}"),
+            _ => {
+                let fields = changed_in_spec(change);
+                format!("{cluster}: changes {kind} {name}{fields}")
+            }
         });
     }
     if change.kind.plural == "events" {
@@ -66,6 +70,18 @@ pub(super) fn describe(cluster: &str, change: &Change) -> Option<String> {
         _ if change.kind.plural == "leases" => None,
         _ => Some(format!("{cluster}: changes {kind} {name}")),
     }
+}
+
+/// What changed in the spec of a Deployment: `, .strategy.rollingUpdate.maxSurge=1`.
+fn changed_in_spec(change: &Change) -> String {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return String::new();
+    };
+    if change.kind != *kinds::DEPLOYMENTS {
+        return String::new();
+    }
+    let fields = changed_fields(&old["spec"], &new["spec"]);
+    fields.iter().map(|field| format!(", {field}")).collect()
 }
 
 /// The conditions of a status, with their reasons.

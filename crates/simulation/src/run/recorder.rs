@@ -25,6 +25,7 @@ use crate::{
     changes::next_changes,
     checks::{self, Invariant, Observed, RESTORED, Violation},
     crash::DelayedRequest,
+    set_kind,
     sim_federation::HOST,
     trace::{Topic, Trace},
 };
@@ -261,8 +262,13 @@ impl State {
                 }
                 if cluster == HOST {
                     self.host_changed(&change);
-                } else if self.observed.member_changed(cluster, &change) {
+                    continue;
+                }
+                if self.observed.member_changed(cluster, &change) {
                     counted.extend(set_of(&change));
+                }
+                if let Some(violation) = checks::of_start(&self.observed, cluster, &change) {
+                    self.violate(violation);
                 }
             }
         }
@@ -291,7 +297,10 @@ impl State {
                 let objects = kind.map(|kind| api.list(&kind, None));
                 objects.unwrap_or_default()
             };
-            let (sets, members) = (objects("FederatedReplicaSet"), objects("MemberCluster"));
+            let sets = set_kind::ALL
+                .into_iter()
+                .flat_map(|kind| objects(set_kind::name(kind)));
+            let (sets, members) = (sets.collect::<Vec<_>>(), objects("MemberCluster"));
             self.observed.host_restored(&sets, &members);
         } else {
             self.observed.member_restored(cluster, api);
@@ -371,6 +380,5 @@ impl State {
 /// The set of a pod.
 fn set_of(change: &Change) -> Option<String> {
     let pod = change.new.as_ref().or(change.old.as_ref())?;
-    let name = pod["metadata"]["ownerReferences"][0]["name"].as_str()?;
-    Some(name.to_owned())
+    Some(crate::set_of(pod)?.to_owned())
 }

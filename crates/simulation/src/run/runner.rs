@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fedrs_api::SetKind;
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
@@ -14,7 +15,8 @@ use crate::{
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::request,
-    sim_federation::{FRS_PATH, HOST, NAMESPACE, SimFederation, SimFederationSpec, SimMemberSpec},
+    set_kind,
+    sim_federation::{HOST, NAMESPACE, SimFederation, SimFederationSpec, SimMemberSpec},
     trace::{Topic, Trace},
 };
 
@@ -83,7 +85,12 @@ impl Runner {
             .iter()
             .map(|member| member.name.as_str())
             .collect();
-        let sets: Vec<_> = plan.sets.iter().map(|set| set.name.as_str()).collect();
+        let sets: Vec<_> = (plan.sets.iter().map(|set| (set.name.as_str(), set.kind))).collect();
+        for (name, kind) in &sets {
+            if *kind == SetKind::FederatedDeployment {
+                federation.deploys(name);
+            }
+        }
         let observed = Observed::new(&plan.config, &sets, &members);
         let mut clusters = vec![(HOST.to_owned(), federation.host().api().clone())];
         let mut hostile = BTreeMap::new();
@@ -256,7 +263,8 @@ impl Runner {
     /// A set as the host has it.
     pub(super) fn frs(&self, name: &str) -> Option<Object> {
         let host = self.federation.cluster(HOST).api();
-        let kind = host.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet")?;
+        let kind = set_kind::name(self.federation.kind_of(name));
+        let kind = host.kind_of("fedrs.dev/v1alpha1", kind)?;
         host.get(&kind, NAMESPACE, name).ok()
     }
 
@@ -266,7 +274,7 @@ impl Runner {
         };
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
-            "kind": "FederatedReplicaSet",
+            "kind": set_kind::name(set.kind),
             "metadata": { "name": name, "namespace": "default" },
             "spec": set.spec,
         });
@@ -274,7 +282,8 @@ impl Runner {
             Topic::Step,
             format!("user creates {name}: {}", placement(&set.spec)),
         );
-        self.request(HOST, Method::POST, FRS_PATH, &object).await;
+        let path = set_kind::collection(set.kind);
+        self.request(HOST, Method::POST, &path, &object).await;
     }
 
     /// Records that a goal is not reached.

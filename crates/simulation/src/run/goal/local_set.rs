@@ -1,7 +1,7 @@
 //! Whether a local ReplicaSet and its pods are as the FederatedReplicaSet has them (F29, F30, F40): compared with the object
 //! that the user wrote, and not with what the controller makes of it.
 
-use fedrs_api::labels;
+use fedrs_api::{SetKind, labels};
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
 
@@ -10,11 +10,12 @@ use crate::{checks::is_labeled, run::runner::Runner, sim_federation::NAMESPACE};
 /// What is wrong with the local ReplicaSet of `frs` in `member`, besides its replicas. One that is not ours has nothing wrong.
 pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -> Option<String> {
     let name = frs["metadata"]["name"].as_str()?;
+    let kind = runner.federation.kind_of(name);
     let set = runner.federation.local_set(member, name)?;
     if !is_labeled(&set) {
         return None;
     }
-    if let Some(field) = wrong_field(&set, member, frs) {
+    if let Some(field) = wrong_field(&set, member, frs, kind) {
         return Some(format!(
             "{name}: the ReplicaSet in {member} has a wrong {field}"
         ));
@@ -26,7 +27,7 @@ pub(in crate::run) fn wrong_object(runner: &Runner, member: &str, frs: &Value) -
 }
 
 /// The first field that differs from what the user wrote.
-fn wrong_field(set: &Value, member: &str, frs: &Value) -> Option<&'static str> {
+fn wrong_field(set: &Value, member: &str, frs: &Value, kind: SetKind) -> Option<&'static str> {
     let (wanted, spec) = (&frs["spec"], &set["spec"]);
     let (wanted_template, template) = (&wanted["template"], &spec["template"]);
     let (wanted_pod, pod) = (&wanted_template["metadata"], &template["metadata"]);
@@ -36,8 +37,16 @@ fn wrong_field(set: &Value, member: &str, frs: &Value) -> Option<&'static str> {
             && labels[labels::FEDERATION] == metadata["labels"][labels::FEDERATION]
     };
     let seconds = |spec: &Value| spec["minReadySeconds"].as_u64().unwrap_or(0);
+    let delay = wanted["rollout"]["speed"]["minDelaySeconds"]
+        .as_u64()
+        .unwrap_or(0);
+    // An adopted Deployment keeps its template.
+    let is_adopted = kind == SetKind::FederatedDeployment;
     let checks = [
-        ("minReadySeconds", seconds(wanted) == seconds(spec)),
+        (
+            "minReadySeconds",
+            seconds(wanted).max(delay) == seconds(spec),
+        ),
         ("selector", wanted["selector"] == spec["selector"]),
         (
             "template",
@@ -45,7 +54,8 @@ fn wrong_field(set: &Value, member: &str, frs: &Value) -> Option<&'static str> {
         ),
         (
             "label of the template",
-            is_part(&wanted_pod["labels"], &pod["labels"]) && has_own(&pod["labels"]),
+            is_part(&wanted_pod["labels"], &pod["labels"])
+                && (is_adopted || has_own(&pod["labels"])),
         ),
         (
             "annotation of the template",
@@ -76,13 +86,18 @@ fn unlabeled_pod(runner: &Runner, member: &str, set: &Value) -> Option<String> {
     Some(crate::name_of(pod))
 }
 
-/// The pods that a ReplicaSet owns and that are not terminating.
+/// The pods that a local set owns and that are not terminating.
 pub(in crate::run) fn pods_of(runner: &Runner, member: &str, set: &Value) -> Vec<Object> {
     let api = runner.federation.member(member).api();
     let mut pods = api.list(&kinds::PODS, Some(NAMESPACE));
+    let sets = api.list(&kinds::REPLICA_SETS, Some(NAMESPACE));
+    let is_owned = |object: &Object, by: &Value| {
+        object["metadata"]["ownerReferences"][0]["uid"] == by["metadata"]["uid"]
+    };
+    let own: Vec<_> = sets.iter().filter(|own| is_owned(own, set)).collect();
     pods.retain(|pod| {
         let metadata = &pod["metadata"];
-        metadata["ownerReferences"][0]["uid"] == set["metadata"]["uid"]
+        (is_owned(pod, set) || own.iter().any(|own| is_owned(pod, own)))
             && metadata.get("deletionTimestamp").is_none()
     });
     pods

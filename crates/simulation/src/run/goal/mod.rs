@@ -6,6 +6,7 @@
 
 mod layout;
 mod local_set;
+mod rollout;
 mod status;
 
 pub(super) use local_set::{pods_of, wrong_object};
@@ -24,6 +25,7 @@ use crate::{
     join::MEMBERS_PATH,
     observe::LocalSetState,
     plan::{Action, Fault, Plan, Step},
+    set_kind::ValidSet,
     sim_federation::HOST,
     trace::Topic,
 };
@@ -277,8 +279,7 @@ impl Goal {
     /// The replicas of a set that have a cluster, and all that are asked for; none if it does not exist, or is not accepted.
     pub(super) fn wanted(&self, runner: &Runner, set: &str) -> Option<(u64, u64)> {
         let object = runner.frs(set).filter(|object| !is_rejected(object))?;
-        let typed = serde_json::from_value(Value::clone(&object));
-        let frs = ValidFrs::check(&typed.expect("the API server validates it")).ok()?;
+        let ValidSet { frs, .. } = ValidSet::of(&object, runner.federation.kind_of(set))?;
         let (_, wanted) = runner.federation.planned_layout(&frs, &self.members);
         Some((wanted, frs.replicas.into()))
     }
@@ -320,11 +321,13 @@ impl Goal {
         }
         let typed = FederatedReplicaSet::deserialize(&*object);
         let typed = typed.expect("the API server validates it");
-        let frs = ValidFrs::check(&typed).ok()?;
+        let ValidSet { frs, rollout } = ValidSet::of(&object, runner.federation.kind_of(name))?;
         if is_rejected(&object) {
             return self.pending_of_rejected(runner, &frs);
         }
-        let mut objects = self.members.iter();
+        // What is lent to a broken member holds up the others.
+        let has_objects = rollout.is_none() || self.is_whole;
+        let mut objects = self.members.iter().filter(|_| has_objects);
         let wrong = objects.find_map(|member| wrong_object(runner, member, &object));
         if wrong.is_some() {
             return wrong;
@@ -365,6 +368,10 @@ impl Goal {
             .or_else(|| {
                 (is_planned && self.is_whole)
                     .then(|| status::wrong_whole(runner, &typed, &sets, wanted))?
+            })
+            .or_else(|| {
+                let is_settled = is_planned && self.is_whole && rollout.is_some();
+                is_settled.then(|| rollout::wrong_rollout(&object))?
             });
         wrong.map(|wrong| format!("{name}: {wrong}"))
     }

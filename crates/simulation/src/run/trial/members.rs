@@ -193,11 +193,7 @@ pub(super) async fn unauthorized(runner: &mut Runner, member: &str) -> Result<()
 /// Controllers that are started again write nothing.
 pub(super) async fn restart(runner: &mut Runner) -> Result<(), Failed> {
     let before = runner.recorder.writes();
-    for number in 0..runner.processes.count() {
-        if runner.processes.runs(number) {
-            runner.processes.kill(number).await;
-        }
-    }
+    kill_all(runner).await;
     runner.start_controllers();
     let written = |runner: &Runner| {
         let mut written = runner.recorder.writes_after(before);
@@ -206,6 +202,15 @@ pub(super) async fn restart(runner: &mut Runner) -> Result<(), Failed> {
         written.pop()
     };
     stays(runner, Duration::from_secs(150), "after a restart", written).await
+}
+
+/// Kills the controllers that run.
+pub(super) async fn kill_all(runner: &mut Runner) {
+    for number in 0..runner.processes.count() {
+        if runner.processes.runs(number) {
+            runner.processes.kill(number).await;
+        }
+    }
 }
 
 /// The sets with replicas in one of these members.

@@ -10,6 +10,8 @@ mod sets;
 mod terms;
 mod wait;
 
+use fedrs_api::SetKind;
+
 use self::wait::reached;
 use super::{
     goal::{Goal, REACHED_WITHIN, is_any_unsettled},
@@ -26,6 +28,9 @@ pub(super) async fn carry_out(runner: &mut Runner, goal: &Goal, trial: &Trial) {
             Topic::Step,
             format!("(no trial: {trial}: there is none with all its replicas)"),
         );
+        return;
+    }
+    if !is_of_deployments(runner, trial) {
         return;
     }
     runner.recorder.trace(Topic::Step, trial.to_string());
@@ -65,6 +70,23 @@ pub(super) async fn carry_out(runner: &mut Runner, goal: &Goal, trial: &Trial) {
         let all = |runner: &Runner| goal.pending(runner).into_iter().next();
         let _ = reached(runner, REACHED_WITHIN, "after the trial", all).await;
     }
+}
+
+/// Whether a trial is one of sets of both kinds, or its set is no FederatedDeployment.
+fn is_of_deployments(runner: &Runner, trial: &Trial) -> bool {
+    let is_deployment =
+        |name: &&str| runner.federation.kind_of(name) == SetKind::FederatedDeployment;
+    let differs = matches!(
+        trial,
+        Trial::Drift { .. }
+            | Trial::Invalid { .. }
+            | Trial::Churn { .. }
+            | Trial::Idle { .. }
+            | Trial::Resume { .. }
+            | Trial::Foreign { .. }
+            | Trial::Annotation { .. }
+    );
+    !differs || !trial.names().iter().any(is_deployment)
 }
 
 /// Whether the set exists, and members accept it and run all its replicas.

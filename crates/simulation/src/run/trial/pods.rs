@@ -11,7 +11,7 @@ use crate::{
     name_of,
     plan::START_SECONDS,
     run::{actions::PODS, runner::Runner},
-    sim_federation::{FRS_PATH, HOST},
+    sim_federation::HOST,
 };
 
 /// How long a slow member takes for a response: not so long that its probes fail.
@@ -70,7 +70,7 @@ pub(super) async fn churn(runner: &mut Runner, set: &str) -> Result<(), Failed> 
     runner.wait_until(Instant::now() + starts).await;
     let seconds = began.elapsed().as_secs();
     let most = OTHER_STATUSES + seconds / PAUSE;
-    let path = format!("{HOST} {FRS_PATH}/{set}/status");
+    let path = format!("{HOST} {}/status", runner.federation.set_path(set));
     let mut written = runner.recorder.writes_after(before);
     written.retain(|what| what.ends_with(&path));
     if written.len() as u64 > most {

@@ -2,21 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use fedrs_api::{annotations, labels};
+use fedrs_api::{SetKind, annotations, labels};
 use http::Method;
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb, kinds};
 use tokio::time::{Duration, Instant};
 
-use super::wait::{
-    self, Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
+use super::{
+    members::kill_all,
+    wait::{
+        self, Failed, REACTION, edit, local_writes, reached, replicas, requested, scale, stays,
+    },
 };
 use crate::{
     checks::{is_labeled, is_written_by_fedrs},
     plan::Drift,
-    run::{actions::LOCAL_SETS, goal::wrong_object, runner::Runner},
-    sim_federation::{FRS_PATH, HOST, NAMESPACE},
+    run::{goal::wrong_object, runner::Runner},
+    set_kind,
+    sim_federation::{HOST, NAMESPACE},
 };
+
+/// How often leaders are started anew during a rollout, and how long each of them lives.
+const RESTARTS: u32 = 20;
+const LIFE: Duration = Duration::from_secs(7);
 
 /// A local ReplicaSet that somebody changed or deleted is as before, with the pods that it had.
 pub(super) async fn drift(runner: &mut Runner, set: &str, drift: Drift) -> Result<(), Failed> {
@@ -69,7 +77,7 @@ async fn edit_local_set(runner: &Runner, member: &str, set: &str, drift: Drift) 
         Drift::Deleted => Method::DELETE,
         _ => Method::PATCH,
     };
-    let path = format!("{LOCAL_SETS}/{set}");
+    let path = runner.federation.local_path(set);
     runner.request(member, method, &path, &patch).await;
 }
 
@@ -88,8 +96,36 @@ pub(super) async fn growth(runner: &mut Runner, set: &str) -> Result<(), Failed>
     no_cluster_loses(runner, set, &before).await
 }
 
+/// The speed, and the budget, of a rollout that leaders begin again and again.
+async fn rollout(runner: &mut Runner, set: &str) -> Result<(), Failed> {
+    let now = runner.federation.now().as_second();
+    let containers = json!([{ "name": "main", "image": format!("registry.example/main:{now}") }]);
+    let speed = json!({ "updatePortion": 2, "minDelaySeconds": 10 });
+    let spec = json!({
+        "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": "60%", "maxSurge": 0 } },
+        "rollout": { "speed": speed },
+        "template": { "spec": { "containers": containers } },
+    });
+    edit(runner, set, &json!({ "spec": spec })).await;
+    for _ in 0..RESTARTS {
+        runner.wait_until(Instant::now() + LIFE).await;
+        kill_all(runner).await;
+        runner.start_controllers();
+    }
+    edit(
+        runner,
+        set,
+        &json!({ "spec": { "rollout": { "speed": null } } }),
+    )
+    .await;
+    Ok(())
+}
+
 /// Every member has the template, and the pods stay.
 pub(super) async fn template(runner: &mut Runner, set: &str) -> Result<(), Failed> {
+    if runner.federation.kind_of(set) == SetKind::FederatedDeployment {
+        return rollout(runner, set).await;
+    }
     let pods = pods(runner, set);
     let image = format!(
         "registry.example/main:{}",
@@ -115,25 +151,35 @@ pub(super) async fn template(runner: &mut Runner, set: &str) -> Result<(), Faile
 
 /// Nothing is written to the members while a set is paused.
 pub(super) async fn pause(runner: &mut Runner, set: &str) -> Result<(), Failed> {
-    edit(runner, set, &json!({ "spec": { "paused": true } })).await;
+    edit(runner, set, &stop(runner, set, true)).await;
     let shown = |runner: &Runner| lacks_condition(runner, set, "Paused", "True");
     reached(runner, REACTION, "the status shows the pause", shown).await?;
     untouched(runner, set, "a paused set").await?;
-    edit(runner, set, &json!({ "spec": { "paused": false } })).await;
+    edit(runner, set, &stop(runner, set, false)).await;
     Ok(())
+}
+
+/// The patch that stops all changes of a set, or no longer does.
+fn stop(runner: &Runner, set: &str, stopped: bool) -> Value {
+    let field = match runner.federation.kind_of(set) {
+        SetKind::FederatedReplicaSet => "paused",
+        SetKind::FederatedDeployment => "stopped",
+    };
+    json!({ "spec": { field: stopped } })
 }
 
 /// A status that the host rejects as written for an older object is written again.
 pub(super) async fn conflict(runner: &mut Runner, set: &str) -> Result<(), Failed> {
+    let kind = runner.federation.kind_of(set);
     let faults = runner.federation.cluster(HOST).faults().clone();
     let requests = RequestMatcher::all().verb(Verb::Patch);
     let status = Status::new(409, "Conflict", "the object has been modified");
-    faults.refuse(requests.resource("federatedreplicasets"), 1, status);
-    edit(runner, set, &json!({ "spec": { "paused": true } })).await;
+    faults.refuse(requests.resource(set_kind::resource(kind)), 1, status);
+    edit(runner, set, &stop(runner, set, true)).await;
     let shown = |runner: &Runner| lacks_condition(runner, set, "Paused", "True");
     reached(runner, REACTION, "the status is written again", shown).await?;
     faults.heal();
-    edit(runner, set, &json!({ "spec": { "paused": false } })).await;
+    edit(runner, set, &stop(runner, set, false)).await;
     Ok(())
 }
 
@@ -162,7 +208,7 @@ async fn untouched(runner: &mut Runner, set: &str, what: &str) -> Result<(), Fai
     if let Some((member, count)) = requested(runner, set).into_iter().next() {
         let patch = json!({ "spec": { "replicas": count + 1 } });
         runner
-            .patch(&member, &format!("{LOCAL_SETS}/{set}"), &patch)
+            .patch(&member, &runner.federation.local_path(set), &patch)
             .await;
     }
     let before = runner.recorder.writes();
@@ -235,8 +281,8 @@ pub(super) async fn deletion(
     )
     .await;
     runner.wait_until(Instant::now() + REACTION).await;
-    reject_writes(runner, rejections);
-    let path = format!("{FRS_PATH}/{set}");
+    reject_writes(runner, set, rejections);
+    let path = runner.federation.set_path(set);
     runner
         .request(HOST, Method::DELETE, &path, &Value::Null)
         .await;
@@ -282,10 +328,13 @@ pub(super) async fn deletion(
 }
 
 /// The next changes and deletions of ReplicaSets are rejected by each member, so many times.
-fn reject_writes(runner: &Runner, times: u32) {
+fn reject_writes(runner: &Runner, set: &str, times: u32) {
+    let kind = runner.federation.kind_of(set);
     for member in runner.federation.member_names() {
         for verb in [Verb::Patch, Verb::Delete] {
-            let requests = RequestMatcher::all().verb(verb).resource("replicasets");
+            let requests = RequestMatcher::all()
+                .verb(verb)
+                .resource(set_kind::local_resource(kind));
             let status = Status::new(500, "InternalError", "injected");
             let faults = runner.federation.member(&member).faults();
             faults.refuse(requests, times, status);

@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant};
 use crate::{
     checks::{Invariant, is_labeled},
     run::{goal::pods_of, runner::Runner},
-    sim_federation::{FRS_PATH, HOST},
+    sim_federation::HOST,
 };
 
 /// The controller has reacted to what a user or another writer has changed.
@@ -63,7 +63,7 @@ pub(super) async fn stays(
 /// A user changes a set by a merge patch.
 pub(super) async fn edit(runner: &Runner, set: &str, patch: &Value) {
     runner
-        .patch(HOST, &format!("{FRS_PATH}/{set}"), patch)
+        .patch(HOST, &runner.federation.set_path(set), patch)
         .await;
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn scale(runner: &Runner, set: &str, replicas: u64) {
 /// What the controller has written to the local ReplicaSets of a set since it had sent `count` writes.
 pub(super) fn local_writes(runner: &Runner, set: &str, count: usize) -> Option<String> {
     let mut written = runner.recorder.writes_after(count);
-    let path = format!("/replicasets/{set}");
+    let path = runner.federation.local_path(set);
     written.retain(|what| what.ends_with(&path));
     written.pop()
 }

@@ -1,0 +1,155 @@
+//! What the host stores of a rollout: no more is lent than the budget, and nothing is given back that a member may still use (L14).
+
+use fedrs_api::RolloutStatus;
+use sim_cluster::{Change, Object};
+
+use super::{local_set::LocalSet, observed::Observed, reach::Reach};
+
+/// Checks a status that the controller has written.
+pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
+    if !observed.is_set(change) || !observed.has_rollout(&change.name) {
+        return None;
+    }
+    let name = &change.name;
+    let mut members = observed.parts(name).map(|(member, _)| member);
+    let is_misled = |member| observed.may_lie(member) || observed.was_restored(member);
+    if observed.was_host_restored() || members.any(is_misled) {
+        return None;
+    }
+    let change = Lent {
+        observed,
+        name,
+        old: rollout_of(change.old.as_ref()),
+        new: rollout_of(change.new.as_ref()),
+    };
+    change.exceeds_budget().or_else(|| change.forgets())
+}
+
+/// `status.rollout` of a set.
+pub(super) fn rollout_of(set: Option<&Object>) -> RolloutStatus {
+    let status = set.map(|set| set["status"]["rollout"].clone());
+    let status = status.and_then(|status| serde_json::from_value(status).ok());
+    status.unwrap_or_default()
+}
+
+/// What was lent, and what is.
+struct Lent<'a> {
+    observed: &'a Observed,
+    name: &'a str,
+    old: RolloutStatus,
+    new: RolloutStatus,
+}
+
+impl Lent<'_> {
+    /// A loan grows although the budget is in use. What is unavailable anyway may be lent in any case.
+    fn exceeds_budget(&self) -> Option<String> {
+        let (mut before, mut after) = (Reach::default(), Reach::default());
+        let mut grows = (false, false);
+        for (member, part) in self.observed.parts(self.name) {
+            let since = self.observed.oldest_belief(member);
+            let (old, new) = (loan(&self.old, member), loan(&self.new, member));
+            grows.0 |= new.unavailable > old.unavailable;
+            grows.1 |= new.surge > old.surge;
+            let reach = most(part.reach.since(since));
+            let (least, most_missing) = part.missing_since(since);
+            before.unavailable += old.unavailable.max(reach.unavailable).max(most_missing);
+            after.unavailable += new.unavailable.max(least);
+            let (least, most_surplus) = part.surplus_since(since);
+            before.surge += old.surge.max(reach.surge).max(most_surplus);
+            after.surge += new.surge.max(least);
+        }
+        let specs = self.observed.valid_sets(self.name);
+        let limits: Vec<_> = specs
+            .filter_map(|set| Some(set.rollout.as_ref()?.limits(&set.frs)))
+            .collect();
+        let most = most(limits.iter());
+        if limits.is_empty() {
+            return None;
+        }
+        let wrong = |what, after, most, before| {
+            let name = self.name;
+            format!(
+                "{name}: {after} pods may be {what}, {most} are allowed, {before} were before: {:?}",
+                self.new.record.loans
+            )
+        };
+        if grows.0 && after.unavailable > most.unavailable.max(before.unavailable) {
+            return Some(wrong(
+                "unavailable",
+                after.unavailable,
+                most.unavailable,
+                before.unavailable,
+            ));
+        }
+        (grows.1 && after.surge > most.surge.max(before.surge))
+            .then(|| wrong("beyond N", after.surge, most.surge, before.surge))
+    }
+
+    /// A loan ends, or is smaller, although the Deployment can use all of it.
+    fn forgets(&self) -> Option<String> {
+        let mut parts = self.observed.parts(self.name);
+        parts.find_map(|(member, part)| {
+            let old = self
+                .old
+                .record
+                .loans
+                .get(member)
+                .filter(|loan| !loan.lost)?;
+            let new = self.new.record.loans.get(member);
+            if new.is_some_and(|loan| loan.lost) || !part.is_ours() {
+                return None;
+            }
+            let left = loan(&self.new, member);
+            let since = self.observed.oldest_belief(member);
+            let used = part
+                .reach
+                .since(since)
+                .copied()
+                .reduce(|one, other| Reach {
+                    unavailable: one.unavailable.min(other.unavailable),
+                    surge: one.surge.min(other.surge),
+                })?;
+            let is_used = used.unavailable.min(old.strategy.unavailable) > left.unavailable
+                || used.surge.min(old.strategy.surge) > left.surge.max(1);
+            is_used.then(|| {
+                let name = self.name;
+                format!("{name}: {member} may use {used:?} of its loan, of which {left:?} is left")
+            })
+        })
+    }
+}
+
+fn most<'a>(all: impl Iterator<Item = &'a Reach>) -> Reach {
+    all.fold(Reach::default(), |most, one| Reach {
+        unavailable: most.unavailable.max(one.unavailable),
+        surge: most.surge.max(one.surge),
+    })
+}
+
+/// What is lent to a member that is not lost.
+fn loan(status: &RolloutStatus, member: &str) -> Reach {
+    let loan = status.record.loans.get(member).filter(|loan| !loan.lost);
+    let strategy = loan.map(|loan| loan.strategy).unwrap_or_default();
+    Reach {
+        unavailable: strategy.unavailable,
+        surge: strategy.surge,
+    }
+}
+
+impl LocalSet {
+    /// The fewest and the most replicas that were not available since then.
+    fn missing_since(&self, since: tokio::time::Instant) -> (u64, u64) {
+        range(self.missing.since(since))
+    }
+
+    /// The fewest and the most pods beyond the replicas since then.
+    fn surplus_since(&self, since: tokio::time::Instant) -> (u64, u64) {
+        range(self.surplus.since(since))
+    }
+}
+
+fn range<'a>(all: impl Iterator<Item = &'a (u64, u64)>) -> (u64, u64) {
+    all.fold((u64::MAX, 0), |(least, most), (low, high)| {
+        (least.min(*low), most.max(*high))
+    })
+}

@@ -1,0 +1,27 @@
+//! Whether the rollout of a FederatedDeployment has ended, by its status.
+
+use serde_json::Value;
+
+/// What of the status does not say that all members have the template, and that nothing is lent any more.
+pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
+    let status = &object["status"];
+    let conditions = status["conditions"].as_array();
+    let progressing = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "Progressing");
+    let is_complete = |condition: &&Value| condition["reason"] == "RolloutComplete";
+    if progressing.filter(is_complete).is_none() {
+        return Some(format!("the rollout is not complete, but {progressing:?}"));
+    }
+    if status["currentRevision"] != status["updateRevision"] {
+        let (current, update) = (&status["currentRevision"], &status["updateRevision"]);
+        return Some(format!("revisions {current} and {update} are not the same"));
+    }
+    let record = status["rollout"]["record"].as_str().unwrap_or_default();
+    let record: Value = serde_json::from_str(record).unwrap_or_default();
+    let loans = record["loans"]
+        .as_object()
+        .filter(|loans| !loans.is_empty());
+    loans.map(|loans| format!("loans are left: {}", Value::Object(loans.clone())))
+}
