@@ -64,12 +64,23 @@ pub struct RolloutForecast {
     pub revision: String,
     /// The budget in pods.
     pub limits: Limits,
-    /// How long it takes at least, without the time until a step is approved; `None` if it does not end.
-    pub takes: Option<Duration>,
+    /// How it ends.
+    pub end: RolloutEnd,
     /// The steps with clusters, in their order.
     pub steps: Vec<StepForecast>,
     /// The clusters, in the order of the question.
     pub clusters: Vec<ClusterForecast>,
+}
+
+/// How a rollout ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolloutEnd {
+    /// All clusters that it waits for are updated after this time at least, without the time until steps are approved.
+    Complete(Duration),
+    /// It waits for clusters that can't be updated now.
+    Waiting,
+    /// It goes on after this time, which is as far as it was computed.
+    GoesOn(Duration),
 }
 
 /// One step.
@@ -121,8 +132,8 @@ pub fn forecast_rollout(question: &RolloutQuestion<'_>) -> RolloutForecast {
     let members = question.settings.order.step_members(&names);
     let steps = question.settings.order.steps(&members);
     let mut run = Run::begin(question, &steps);
-    run.play();
-    run.forecast()
+    let settles = run.play();
+    run.forecast(settles)
 }
 
 /// The rounds so far.
@@ -163,7 +174,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn play(&mut self) {
+    /// Returns whether nothing more happens in the end.
+    fn play(&mut self) -> bool {
         for _ in 0..MAX_ROUNDS {
             let decision = self.decide();
             let min_ready = self.question.frs.min_ready_seconds;
@@ -190,9 +202,10 @@ impl<'a> Run<'a> {
             let pods = self.models.iter().filter_map(DeploymentModel::next);
             match pods.chain(decision.next).min() {
                 Some(next) if next > self.now => self.now = next,
-                _ => return,
+                _ => return true,
             }
         }
+        false
     }
 
     /// One step of the rollout, with all approvals.
@@ -277,7 +290,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn forecast(self) -> RolloutForecast {
+    fn forecast(self, settles: bool) -> RolloutForecast {
         let of_step = |step: usize| {
             let clusters = self.question.clusters.iter().zip(&self.clusters);
             let clusters = clusters.filter(|(_, forecast)| forecast.step == step);
@@ -302,7 +315,11 @@ impl<'a> Run<'a> {
         let ends: Option<Vec<_>> = steps.iter().map(|step| step.completes).collect();
         RolloutForecast {
             limits: self.limits,
-            takes: ends.map(|ends| ends.into_iter().max().unwrap_or_default()),
+            end: match ends {
+                Some(ends) => RolloutEnd::Complete(ends.into_iter().max().unwrap_or_default()),
+                None if settles => RolloutEnd::Waiting,
+                None => RolloutEnd::GoesOn(self.elapsed()),
+            },
             revision: self.revision,
             steps,
             clusters: self.clusters,

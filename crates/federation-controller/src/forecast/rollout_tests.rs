@@ -89,9 +89,17 @@ fn lines(clusters: &[RolloutCluster], forecast: &RolloutForecast) -> String {
     let _ = write!(
         text,
         "takes {} with {unavailable}+{surge}",
-        time(forecast.takes)
+        time(takes(forecast))
     );
     text
+}
+
+/// How long it takes, if it ends.
+fn takes(forecast: &RolloutForecast) -> Option<Duration> {
+    match forecast.end {
+        RolloutEnd::Complete(time) => Some(time),
+        RolloutEnd::Waiting | RolloutEnd::GoesOn(_) => None,
+    }
 }
 
 fn check(fields: &Value, clusters: &[RolloutCluster], expected: &[&str]) {
@@ -283,9 +291,9 @@ fn steps_that_have_begun_go_on() {
         ..State::default()
     };
     let revision = revision(&deployment(&fields).set);
-    for (recorded, takes) in [(recorded(&revision), 100), (recorded("web-1"), 600)] {
+    for (recorded, seconds) in [(recorded(&revision), 100), (recorded("web-1"), 600)] {
         let forecast = forecast_after(&recorded, &fields, &clusters);
-        assert_eq!(forecast.takes, Some(Duration::from_secs(takes)));
+        assert_eq!(takes(&forecast), Some(Duration::from_secs(seconds)));
     }
 }
 
@@ -301,5 +309,15 @@ fn pods_that_start_slowly_add_to_the_time() {
         now: Timestamp::UNIX_EPOCH,
         clusters: &[cluster("a", 4)],
     });
-    assert_eq!(forecast.takes, Some(Duration::from_secs(60)));
+    assert_eq!(takes(&forecast), Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_rollout_that_takes_too_many_rounds_is_not_computed_to_its_end() {
+    let fields = json!({ "replicas": 30_000, "minReadySeconds": 1, "strategy": budget(1, 0) });
+    let forecast = forecast(&fields, &[cluster("a", 30_000)]);
+    let RolloutEnd::GoesOn(time) = forecast.end else {
+        panic!("{:?}", forecast.end);
+    };
+    assert!(time > Duration::from_secs(10_000), "{time:?}");
 }

@@ -176,7 +176,7 @@ fn summary(plan: &RolloutPlan) -> String {
         plan.key()
     );
     let Some(seconds) = plan.at_least_seconds else {
-        return text + "The rollout does not end.\n";
+        return text + "The end of the rollout is not known.\n";
     };
     let _ = write!(text, "Takes at least {}", length(seconds));
     if plan.steps.iter().any(|step| step.needs_approval) {
@@ -201,7 +201,7 @@ fn step_row(step: &StepPlan) -> Vec<String> {
     let concurrent = step.max_concurrent_clusters;
     vec![
         step.name.as_deref().unwrap_or(OTHERS).to_owned(),
-        step.clusters.join(", "),
+        or_none(Some(step.clusters.join(", ")).filter(|clusters| !clusters.is_empty())),
         or_none(concurrent.map(|limit| pluralize(limit as u64, "cluster"))),
         or_none(step.needs_approval.then(|| "needed".to_owned())),
         or_none(step.begin_seconds.map(length)),
@@ -239,13 +239,10 @@ fn length(seconds: u64) -> String {
         (seconds % 60, "s"),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let text: String = parts
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
-    if text.is_empty() {
-        "0s".to_owned()
-    } else {
-        text
+    let parts = parts.map(|(count, unit)| format!("{count}{unit}"));
+    match &*parts.collect::<Vec<_>>().concat() {
+        "" => "0s".to_owned(),
+        text => text.to_owned(),
     }
 }
 

@@ -55,10 +55,10 @@ fn a_plan_is_printed_for_programs() {
 }
 
 #[test]
-fn a_rollout_that_does_not_end_says_so() {
+fn a_rollout_without_a_known_end_says_so() {
     let mut plan = plan();
     plan.at_least_seconds = None;
-    assert!(summary(&plan).ends_with("The rollout does not end.\n"));
+    assert!(summary(&plan).ends_with("The end of the rollout is not known.\n"));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use federation_controller::forecast::{
     Forecast, Question, forecast,
     rollout::{
-        ClusterForecast, MemberState, RolloutCluster, RolloutForecast, RolloutQuestion, State,
-        StepForecast, forecast_rollout, revision,
+        ClusterForecast, MemberState, RolloutCluster, RolloutEnd, RolloutForecast, RolloutQuestion,
+        State, StepForecast, forecast_rollout, revision,
     },
 };
 use fedrs_api::{
@@ -16,7 +16,11 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::{PlanRequest, PlannedSet, Read, Sets, warnings};
+use super::{
+    read::{PlannedSet, Read},
+    request::{PlanRequest, Sets},
+    warnings,
+};
 use crate::{Error, cluster_client::ClusterClient, rollout::RESTARTED_AT};
 
 /// How the controller would roll a template out. Times count from the present, without those until approvals.
@@ -160,8 +164,9 @@ pub async fn plan_rollout(
         clusters: &clusters,
     });
     let mut plan = RolloutPlan::of(&set.set.frs, rollout, &clusters, &forecast, pod_start);
-    plan.warnings = warnings::of_members(&read.members, &request.what_if);
-    plan.warnings.extend(warnings_of(set, rollout, &plan));
+    let of_members = warnings::of_members(&read.members, &request.what_if);
+    plan.warnings.extend(of_members);
+    plan.warnings.extend(warnings_of(set, rollout));
     plan.warnings.extend(restarts.then(|| {
         "all clusters have the template of the spec: the plan is that of a restart".to_owned()
     }));
@@ -222,10 +227,13 @@ impl RolloutPlan {
                 update_portion: speed.portion,
                 min_delay_seconds: speed.min_delay.as_secs(),
             }),
-            at_least_seconds: seconds(forecast.takes),
+            at_least_seconds: match forecast.end {
+                RolloutEnd::Complete(time) => Some(time.as_secs()),
+                RolloutEnd::Waiting | RolloutEnd::GoesOn(_) => None,
+            },
             steps: forecast.steps.iter().map(StepPlan::of).collect(),
             clusters: clusters.collect(),
-            warnings: Vec::new(),
+            warnings: no_end(forecast.end).into_iter().collect(),
         }
     }
 
@@ -323,7 +331,7 @@ fn is_cordoned(member: &MemberCluster) -> bool {
     member.spec.unschedulable || member.spec.drain
 }
 
-fn warnings_of(set: &PlannedSet, rollout: &RolloutSettings, plan: &RolloutPlan) -> Vec<String> {
+fn warnings_of(set: &PlannedSet, rollout: &RolloutSettings) -> Vec<String> {
     let status = &set.status;
     let is_new = status.update_revision.is_none();
     let is_rolling = status.current_revision != status.update_revision;
@@ -337,15 +345,25 @@ fn warnings_of(set: &PlannedSet, rollout: &RolloutSettings, plan: &RolloutPlan) 
         ),
         (rollout.paused, "spec.paused is true: the rollout begins when it is false"),
         (set.set.frs.paused, "spec.stopped is true: nothing changes until it is false"),
-        (
-            plan.at_least_seconds.is_none(),
-            "the rollout does not end while clusters that it waits for can't be updated",
-        ),
     ]
     .into_iter()
     .filter(|(holds, _)| *holds)
     .map(|(_, text)| text.to_owned())
     .collect()
+}
+
+/// Why it is not known how long the rollout takes.
+fn no_end(end: RolloutEnd) -> Option<String> {
+    match end {
+        RolloutEnd::Complete(_) => None,
+        RolloutEnd::Waiting => Some(
+            "the rollout does not end while clusters that it waits for can't be updated".to_owned(),
+        ),
+        RolloutEnd::GoesOn(time) => Some(format!(
+            "the rollout goes on after {} s, which is as far as it was computed",
+            time.as_secs()
+        )),
+    }
 }
 
 fn seconds(time: Option<Duration>) -> Option<u64> {
