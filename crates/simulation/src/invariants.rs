@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, sync::DropGuard};
 use crate::{
     SimFederation,
     changes::next_changes,
-    checks::{self, Observed, OutageKind, is_written_by_fedrs},
+    checks::{self, Observed, OutageKind, Violation, is_written_by_fedrs},
     sim_federation::HOST,
 };
 
@@ -80,14 +80,19 @@ async fn follow(clusters: Vec<(String, Api)>, state: Arc<Mutex<State>>) {
 impl State {
     fn changed(&mut self, cluster: &str, change: &Change) {
         if cluster == HOST {
+            self.put(checks::of_record(&self.observed, change));
             self.observed.host_changed(change);
             return;
         }
         if change.new.as_deref().is_some_and(is_written_by_fedrs) {
-            let violation = checks::of_replicas(&self.observed, cluster, change);
-            self.violations
-                .extend(violation.map(|violation| violation.text));
+            self.put(checks::of_replicas(&self.observed, cluster, change));
+            self.put(checks::of_template(&self.observed, cluster, change));
         }
         self.observed.member_changed(cluster, change);
+    }
+
+    fn put(&mut self, violation: Option<Violation>) {
+        self.violations
+            .extend(violation.map(|violation| violation.text));
     }
 }

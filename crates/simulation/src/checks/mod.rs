@@ -53,8 +53,7 @@ pub(crate) fn of_host(
     let status = status.map(Violation::of(Invariant::TrueStatus));
     let left = left_behind::of_release(observed, members, change);
     let left = left.map(Violation::of(Invariant::NothingLeft));
-    let lent = loans::on_host(observed, change);
-    let lent = lent.map(Violation::of(Invariant::Budget));
+    let lent = of_record(observed, change);
     let all = [foreign, capacity, status, left, lent];
     all.into_iter().flatten().collect()
 }
@@ -79,8 +78,7 @@ pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> V
     violations
         .extend(ours::in_member(observed, member, change).map(Violation::of(Invariant::OnlyOurs)));
     violations.extend(bounds::of_change(observed, member, change));
-    let rollout = rollouts::of_change(observed, member, change);
-    violations.extend(rollout.map(Violation::of(Invariant::Rollout)));
+    violations.extend(of_template(observed, member, change));
     violations
 }
 
@@ -88,4 +86,15 @@ pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> V
 pub(crate) fn of_start(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
     let set = speed::started(observed, member, change)?;
     speed::of_starts(observed, set).map(Violation::of(Invariant::Speed))
+}
+
+/// Checks what a status that the controller has written lends.
+pub(crate) fn of_record(observed: &Observed, change: &Change) -> Option<Violation> {
+    loans::on_host(observed, change).map(Violation::of(Invariant::Budget))
+}
+
+/// Checks a template that the controller has written.
+pub(crate) fn of_template(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
+    let violation = rollouts::of_change(observed, member, change);
+    violation.map(Violation::of(Invariant::Rollout))
 }

@@ -148,7 +148,7 @@ impl ObservedMember {
         let mut changed = false;
         for local in self.local.values_mut() {
             let placed = self.pods.values().filter(|pod| {
-                self.owners.get(&pod.owner).unwrap_or(&pod.owner) == &local.uid
+                (pod.owner == local.uid || self.owners.get(&pod.owner) == Some(&local.uid))
                     && !pod.node.is_empty()
                     && !self.nodes_without_power.contains(&pod.node)
             });

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use simulation::{
     CrashPoint, InvariantChecker, MEMBERS_PATH, SimFederation, SimFederationSpec, SimMemberSpec,
     even, frs,
@@ -68,6 +68,10 @@ impl Run {
             ..SimFederationSpec::default()
         };
         let federation = SimFederation::start_clusters(spec).await;
+        Self::of(federation, point)
+    }
+
+    fn of(federation: SimFederation, point: Option<CrashPoint>) -> Self {
         Self {
             checker: InvariantChecker::start(&federation, &["web"]),
             federation,
@@ -76,13 +80,28 @@ impl Run {
         }
     }
 
+    /// The same with a FederatedDeployment, of whose `replicas` so many may be unavailable.
+    async fn with_rollout(point: Option<CrashPoint>, replicas: u32, unavailable: u32) -> Self {
+        let mut federation = Self::new(point, 20).await.federation;
+        federation.deploys("web");
+        let mut set = frs("web", replicas, &even(true));
+        set["spec"]["strategy"] = json!({
+            "rollingUpdate": { "maxUnavailable": unavailable, "maxSurge": 0 },
+        });
+        Self::of(federation, point).running(replicas, &set).await
+    }
+
     /// The same, and a controller has placed `replicas` evenly.
     async fn with_replicas(point: Option<CrashPoint>, replicas: u32) -> Self {
-        let mut run = Self::new(point, 20).await;
+        let set = frs("web", replicas, &even(true));
+        Self::new(point, 20).await.running(replicas, &set).await
+    }
+
+    /// A controller has placed the `replicas` of `set` evenly.
+    async fn running(self, replicas: u32, set: &Value) -> Self {
+        let mut run = self;
         run.federation.start_controller().await;
-        run.federation
-            .create(&frs("web", replicas, &even(true)))
-            .await;
+        run.federation.create(set).await;
         let share = u64::from(replicas) / 3;
         let what = format!("{replicas} run");
         let wait = run
@@ -264,25 +283,47 @@ fn f20_a_drain_survives_every_pattern_without_a_dip() {
     });
 }
 
+/// A user changes the image.
+async fn change_image(federation: &SimFederation, _: &InvariantChecker) {
+    let containers = json!([{ "name": "main", "image": "registry.example/main:2" }]);
+    let template = json!({ "spec": { "template": { "spec": { "containers": containers } } } });
+    federation.patch("web", &template).await;
+}
+
+/// Whether the local set of each member has that image.
+fn has_image(federation: &SimFederation) -> bool {
+    let mut members = federation.member_names().into_iter();
+    members.all(|member| {
+        let set = federation.local_set(&member, "web").unwrap_or_default();
+        set["spec"].to_string().contains("registry.example/main:2")
+    })
+}
+
 #[test]
 fn f20_a_template_survives_every_pattern() {
     at_every_write(true, async |point| {
         let run = Run::with_replicas(point, 6).await;
-        let image = async |federation: &SimFederation, _: &InvariantChecker| {
-            let containers = json!([{ "name": "main", "image": "registry.example/main:2" }]);
-            let template =
-                json!({ "spec": { "template": { "spec": { "containers": containers } } } });
-            federation.patch("web", &template).await;
-        };
         let settled = async |federation: &SimFederation| {
-            let has_image = |member: &String| {
-                let set = federation.local_set(member, "web").unwrap_or_default();
-                set.to_string().contains("registry.example/main:2")
-            };
-            federation.member_names().iter().all(has_image)
-                && is_settled(federation, [2, 2, 2]).await
+            has_image(federation) && is_settled(federation, [2, 2, 2]).await
         };
-        run.to(image, settled, 6..=6).await
+        run.to(change_image, settled, 6..=6).await
+    });
+}
+
+#[test]
+fn l14_a_rollout_survives_every_pattern_within_its_budget() {
+    at_every_write(true, async |point| {
+        let run = Run::with_rollout(point, 9, 2).await;
+        let settled = async |federation: &SimFederation| {
+            let set = federation.frs("web").await;
+            has_image(federation)
+                && set["status"]["updatedReplicas"] == 9
+                && !set["status"]["rollout"]["record"]
+                    .to_string()
+                    .contains("generation")
+                && is_settled(federation, [3, 3, 3]).await
+        };
+        run.to(change_image, settled, 7..=9).await
     });
 }
 
