@@ -1,12 +1,15 @@
 //! What each loan may be, if the budget or the speed was made smaller.
 
+use planted_bugs::{PlantedBug, is_planted};
+
 use crate::{account::present, budget::Limits, rollout::Rollout, state::State, strategy::Strategy};
 
 /// The most that the loan of each member may be, for each member of the input: less than it is for the last ones
 /// if all loans together exceed `limits` or the portion. What a loan has beyond the budget, for broken pods, stays.
 pub(crate) fn allowed(rollout: &Rollout<'_>, state: &State, limits: Limits) -> Vec<Strategy> {
     let (mut unavailable, mut surge) = (limits.unavailable, limits.surge);
-    let mut pods = rollout.speed.map_or(u64::MAX, |speed| speed.portion);
+    let speed = (rollout.speed).filter(|_| !is_planted(PlantedBug::SpeedForgottenByRestart));
+    let mut pods = speed.map_or(u64::MAX, |speed| speed.portion);
     let members = rollout.members.iter().map(|member| {
         let loan = present(member, state).and_then(|(_, loan)| loan);
         loan.map_or(Strategy::default(), |loan| {

@@ -14,7 +14,6 @@
 //! does so in that moment.
 
 use jiff::Timestamp;
-use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::present,
@@ -29,9 +28,6 @@ pub(crate) fn room(rollout: &Rollout<'_>, state: &State, now: Timestamp) -> u64 
     let Some(speed) = rollout.speed else {
         return u64::MAX;
     };
-    if state.progressed.is_none() && is_planted(PlantedBug::SpeedForgottenByRestart) {
-        return speed.portion;
-    }
     let members = rollout.members.iter();
     let lent = members.filter_map(|member| present(member, state));
     let lent = lent.map(|(found, loan)| {

@@ -1,6 +1,7 @@
 //! One step of a rollout.
 
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::Account,
@@ -33,7 +34,15 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
     speed::record_returns(rollout, recorded, &mut state, now);
     deadline::check(rollout, recorded, &mut state, now);
     let lent_before = state.loans.len();
-    let (refusals, empty) = lend(rollout, &mut state, now);
+    let unlimited = Rollout {
+        speed: None,
+        ..*rollout
+    };
+    let forgets = is_planted(PlantedBug::SpeedForgottenByRestart)
+        && recorded.progressed.is_none()
+        && !recorded.loans.is_empty();
+    let limited = if forgets { &unlimited } else { rollout };
+    let (refusals, empty) = lend(limited, &mut state, now);
     if state.loans.len() > lent_before {
         state.progressed.get_or_insert(now);
     }

@@ -49,7 +49,7 @@ const BUGS: [Planted; PlantedBug::ALL.len()] = {
         of(B::SurgeOfEachCluster, 40, &[I::NoSurplus]),
         of(B::DeletionLostInRelist, 73, &[I::Reached, I::Settled]),
         of(B::StatusNotCompared, 51, &[I::Settled]),
-        of(B::BudgetLentTwice, 1, &[I::Budget]),
+        of(B::BudgetLentTwice, 27, &[I::Budget]),
         of(B::SpeedForgottenByRestart, 1, &[I::Speed]),
     ]
 };

@@ -45,6 +45,7 @@ impl Lent<'_> {
     fn exceeds_budget(&self) -> Option<String> {
         let (mut before, mut after) = (Reach::default(), Reach::default());
         let mut grows = (false, false);
+        let mut requested = 0;
         for (member, part) in self.observed.parts(self.name) {
             let since = self.observed.oldest_belief(member);
             let (old, new) = (loan(&self.old, member), loan(&self.new, member));
@@ -54,10 +55,19 @@ impl Lent<'_> {
             let (least, most_missing) = part.missing_since(since);
             before.unavailable += old.unavailable.max(reach.unavailable).max(most_missing);
             after.unavailable += new.unavailable.max(least);
+            requested += part.desired.since(since).max().copied().unwrap_or(0);
             let (least, most_surplus) = part.surplus_since(since);
             before.surge += old.surge.max(reach.surge).max(most_surplus);
             after.surge += new.surge.max(least);
         }
+        let replicas = self
+            .observed
+            .specs(self.name)
+            .map(|frs| u64::from(frs.replicas))
+            .min();
+        let beyond = requested.saturating_sub(replicas.unwrap_or(0));
+        // Of replicas beyond N any may be unavailable.
+        after.unavailable = after.unavailable.saturating_sub(beyond);
         let specs = self.observed.valid_sets(self.name);
         let limits: Vec<_> = specs
             .filter_map(|set| Some(set.rollout.as_ref()?.limits(&set.frs)))

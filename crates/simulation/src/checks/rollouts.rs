@@ -131,13 +131,14 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
     let (_, own) = observed
         .parts(written.name)
         .find(|(name, _)| *name == member)?;
-    // What a member has had already is repaired, whatever the steps are at.
+    // What a member has had already is repaired, whatever the steps are at. One without replicas starts no pods with it.
     let had = |part: &LocalSet| {
         part.template
             .since(since)
             .any(|had| *had == written.template)
     };
-    if had(own) || observed.was_host_restored() {
+    let is_empty = desired(Some(written.old)) == 0;
+    if had(own) || is_empty || observed.was_host_restored() {
         return None;
     }
     let place = spec.step_of(member);
