@@ -291,13 +291,15 @@ pub(super) async fn deletion(
     for member in runner.federation.member_names() {
         runner.federation.member(&member).faults().heal();
     }
+    // A release changes no template of a Deployment, which would replace its pods.
+    let changes_template = runner.federation.kind_of(set) == SetKind::FederatedReplicaSet;
     let left = |runner: &Runner| {
         let members = runner.federation.member_names();
         let local_set = members.iter().find_map(|member| {
             let local = runner.federation.local_set(member, set)?;
             let template = &local["spec"]["template"]["metadata"];
-            let is_ours =
-                is_labeled(&local) || template["labels"].get(labels::REPLICA_SET).is_some();
+            let has_label = template["labels"].get(labels::REPLICA_SET).is_some();
+            let is_ours = is_labeled(&local) || changes_template && has_label;
             is_ours.then(|| format!("{member} has its ReplicaSet"))
         });
         local_set.or_else(|| labeled_pod(runner, set))
