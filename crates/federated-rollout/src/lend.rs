@@ -216,6 +216,10 @@ impl Share {
             return Err(Refusal::Budget);
         }
         let is_replaced = loan.is_some_and(|loan| !loan.is_for(rollout.target, found));
+        // What is in effect beyond a budget that was changed would be recalled and lent for ever: it has to end first.
+        if before.surge > limits.surge {
+            return Err(Refusal::Budget);
+        }
         let strategy = self.at_speed(rollout, found, wanted, before, is_replaced)?;
         if loan.is_some()
             && !is_replaced

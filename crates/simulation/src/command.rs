@@ -68,6 +68,9 @@ pub struct SimulateArgs {
     /// Write the shortest plan of a failure to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Also simulate FederatedDeployments and their rollouts
+    #[arg(long, conflicts_with = "plan")]
+    rollouts: bool,
     /// Print the trace of each run
     #[arg(long)]
     trace: bool,
@@ -117,7 +120,7 @@ impl SimulateArgs {
         };
         let plan = |number: usize| match &plans {
             Some(plans) => plans[number].clone(),
-            None => generate(first + number as u64, config),
+            None => generate(first + number as u64, config, self.rollouts),
         };
         if self.trace {
             for number in 0..count {

@@ -11,7 +11,7 @@ const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plans");
 #[test]
 fn the_first_seeds_pass_and_give_the_same_trace_again() {
     for seed in 1..=2 {
-        let plan = generate(seed, &Config::default());
+        let plan = generate(seed, &Config::default(), false);
         let outcome = run(&plan);
         assert_eq!(outcome.violation, None, "{}", timeline(&outcome));
         assert_eq!(run(&plan).trace.to_string(), outcome.trace.to_string());

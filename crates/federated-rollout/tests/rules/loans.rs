@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use federated_rollout::{
     Account, Action, Amount, Budget, Deployment, Limits, Member, MemberState, Rollout, State,
-    WaitReason, step,
+    Strategy, WaitReason, step,
 };
 use rstest::rstest;
 
@@ -324,7 +324,7 @@ fn l6_pods_beyond_the_replicas_use_the_surge() {
         ..rollout(&members, 2, 0)
     };
     let decision = step(&alone, &state(&[("eu", lends(0, 1))]), at(0));
-    assert_eq!(lent(&decision), [("eu", 2, 1)]);
+    assert_eq!(lent(&decision), [("eu", 0, 1)]);
 }
 
 #[test]
@@ -341,4 +341,15 @@ fn l14_a_loan_is_written_at_the_generation_that_it_names() {
     assert_eq!(decision.state.loans["eu"].generation, 2);
     let decision = step(&rollout, &decision.state, at(0));
     assert_eq!(decision.writes[0].generation, 2);
+}
+
+/// The smallest strategy of a Deployment that rolls is beyond a budget that allows no surge any more: it is not lent, or the loan
+/// would be recalled and given for ever.
+#[test]
+fn l14_what_a_changed_budget_does_not_allow_is_not_lent_again() {
+    let members = [member("eu", rolling(2, 1, Strategy::new(0, 1)))];
+    let rollout = rollout(&members, 2, 0);
+    let first = step(&rollout, &State::default(), at(0));
+    assert_eq!((lent(&first), actions(&first)), (vec![], vec![]));
+    assert_eq!(step(&rollout, &first.state, at(0)).state, first.state);
 }

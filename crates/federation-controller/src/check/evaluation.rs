@@ -369,13 +369,17 @@ impl<'a> MemberEvaluation<'a> {
         self.requested() > 0 || self.live_set().is_some_and(|set| set.status_replicas > 0)
     }
 
-    /// Whether pods that it was adopted with lack our labels. Those of a Deployment whose template has them are its own: while it
-    /// rolls, its counts come from several ReplicaSets, and may not fit together.
+    /// Whether pods that it was adopted with lack our labels. While a Deployment whose template has them rolls, its counts come from
+    /// several ReplicaSets, and may not fit together.
     pub(super) fn needs_labels(&self) -> bool {
-        let deployment = self.live_set().and_then(|set| set.deployment.as_ref());
-        let creates_labeled = deployment.is_some_and(|state| state.template_is_labeled);
-        !creates_labeled
-            && (self.member.view.has_unlabeled_pods() || self.may_have_unlabeled_pods())
+        let rolls_labeled = self.live_set().is_some_and(|set| {
+            let is_behind = set.observed_generation < set.generation;
+            let rolls =
+                |state: &DeploymentState| is_behind || state.updated_replicas < set.status_replicas;
+            let deployment = set.deployment.as_ref();
+            deployment.is_some_and(|state| state.template_is_labeled && rolls(state))
+        });
+        !rolls_labeled && (self.member.view.has_unlabeled_pods() || self.may_have_unlabeled_pods())
     }
 
     /// Pods that are scheduled and not ready.

@@ -101,6 +101,8 @@ impl MemberEvaluation<'_> {
             {
                 MemberState::Writable
             }
+            // What may run does not count as available, and must not be lent as if it were gone.
+            _ if self.may_run_unseen() => MemberState::Unknown,
             _ if self.eligibility.is_writable() && self.deletion().is_none() => {
                 MemberState::Writable
             }
@@ -108,6 +110,13 @@ impl MemberEvaluation<'_> {
             | Eligibility::Joining { .. }
             | Eligibility::Eligible { .. } => MemberState::Unknown,
         }
+    }
+
+    /// Whether pods may run that do not count as available: nodes that are not ready, or have not reported since the member returned,
+    /// have not said so.
+    fn may_run_unseen(&self) -> bool {
+        let view = &self.member.view;
+        self.live_set().is_some() && (view.nodes_report || view.pods.doubtful > 0)
     }
 
     fn deployment<'a>(

@@ -225,7 +225,9 @@ fn rolled(
     let set = member.set()?;
     let backs_off =
         (member.template_rejection).is_some_and(|rejection| now < rejection.next_attempt_time.0);
-    if backs_off && matches!(write.action, RolloutAction::Roll(_)) {
+    // Pods without our labels would seem to be gone once it rolls: they are labeled first.
+    let is_held = backs_off || member.needs_labels();
+    if is_held && matches!(write.action, RolloutAction::Roll(_)) {
         return None;
     }
     Some(SetChange::Rollout {

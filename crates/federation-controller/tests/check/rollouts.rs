@@ -303,3 +303,35 @@ fn l14_a_step_that_names_no_member_is_reported() {
     let expected = "steps name clusters that are no members: zone";
     assert!(message.ends_with(expected), "{message}");
 }
+
+/// Its nodes have not reported since it returned, or are not ready: its pods may run.
+#[test]
+fn l14_what_may_run_is_not_lent_as_if_it_were_gone() {
+    for hide in [
+        (|member| {
+            member.view.nodes_report = true;
+            member.view.pods.ready = 0;
+        }) as fn(&mut Member),
+        |member| (member.view.pods.ready, member.view.pods.doubtful) = (0, 3),
+    ] {
+        let mut world = World::new(json!({}));
+        hide(&mut world.members[0]);
+        assert_eq!(lent(&world.check()), []);
+    }
+}
+
+/// A released Deployment keeps our labels in its template; its pods have none until it is adopted again.
+#[test]
+fn f30_pods_are_labeled_before_another_template_replaces_them() {
+    let world = World::new(json!({}));
+    let decided = world.check();
+    let mut world = world.recording(&decided);
+    world.deployment(0).template_is_labeled = true;
+    world.set(0).fully_labeled_replicas = 0;
+    world.members[0].view.pods.active = 0;
+    let decided = world.check();
+    let of_a = decided.actions.iter().find(|action| action.member == "a");
+    let change = &of_a.unwrap().change;
+    assert!(matches!(change, SetChange::LabelPods { .. }), "{change:?}");
+    assert_eq!(rolled(&decided), ["b"]);
+}

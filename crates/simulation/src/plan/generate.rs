@@ -17,9 +17,9 @@ use crate::{checks::OTHER_FEDERATION, sim_federation::HOST};
 /// The seeds of plans are another stream than the seeds of the clusters.
 const STREAM: u64 = 0x706c_616e;
 
-/// The plan of `seed`, for controllers with this configuration.
+/// The plan of `seed`, for controllers with this configuration; with `rollouts`, some of its sets are FederatedDeployments.
 #[must_use]
-pub fn generate(seed: u64, config: &Config) -> Plan {
+pub fn generate(seed: u64, config: &Config, rollouts: bool) -> Plan {
     let mut random = StdRng::seed_from_u64(seed ^ (STREAM << 32));
     let members = initial::members(&mut random);
     let sets = initial::sets(&members, &mut random);
@@ -47,7 +47,9 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
     let names: Vec<_> = members.iter().map(|member| member.name.clone()).collect();
     let set_names: Vec<_> = sets.iter().map(|set| set.name.clone()).collect();
     let trial = Trial::of(seed, &names, &set_names);
-    rollouts::add(seed, &members, &mut sets, &mut steps, end_ms);
+    if rollouts {
+        rollouts::add(seed, &members, &mut sets, &mut steps, end_ms);
+    }
     steps.sort_by_key(|step| step.at_ms);
     Plan {
         seed,

@@ -200,7 +200,7 @@ impl Generator<'_> {
         let set = self.choose(|all| &all.names);
         let action = match self.random.random_range(0..26) {
             0..8 => return self.image(at_ms, set),
-            8 | 9 => return self.pause(at_ms, set),
+            8 | 9 => return self.pause(at_ms, &set),
             10..18 => self.edit(set),
             18..20 => Action::Approve {
                 set,
@@ -244,14 +244,14 @@ impl Generator<'_> {
     }
 
     /// Pauses rollouts, and resumes them.
-    fn pause(&mut self, at_ms: u64, set: String) {
+    fn pause(&mut self, at_ms: u64, set: &str) {
         let after = self.random.random_range(500..40_000);
         for (at_ms, paused) in [(at_ms, true), (at_ms + after, false)] {
             let spec = json!({ "paused": paused });
             self.push(
                 at_ms,
                 Action::EditSet {
-                    set: set.clone(),
+                    set: set.to_owned(),
                     spec,
                 },
             );

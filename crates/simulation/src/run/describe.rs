@@ -81,7 +81,7 @@ fn changed_in_spec(change: &Change) -> String {
         return String::new();
     }
     let fields = changed_fields(&old["spec"], &new["spec"]);
-    fields.iter().map(|field| format!(", {field}")).collect()
+    fields.iter().flat_map(|field| [", ", field]).collect()
 }
 
 /// The conditions of a status, with their reasons.

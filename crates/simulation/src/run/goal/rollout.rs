@@ -10,8 +10,8 @@ pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
         .into_iter()
         .flatten()
         .find(|condition| condition["type"] == "Progressing");
-    let is_complete = |condition: &&Value| condition["reason"] == "RolloutComplete";
-    if progressing.filter(is_complete).is_none() {
+    let is_complete = |condition: &Value| condition["reason"] == "RolloutComplete";
+    if !progressing.is_some_and(is_complete) {
         return Some(format!("the rollout is not complete, but {progressing:?}"));
     }
     if status["currentRevision"] != status["updateRevision"] {
