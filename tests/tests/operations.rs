@@ -26,13 +26,7 @@ const METRIC_SOURCES: [&str; 3] = [
     "crates/cluster-informer/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
-const OTHER_WORDS: [&str; 5] = [
-    "FederatedReplicaSet",
-    "Lease",
-    "MemberCluster",
-    "MemberClusters",
-    "TokenRequest",
-];
+const OTHER_WORDS: [&str; 4] = ["Lease", "MemberCluster", "MemberClusters", "TokenRequest"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -199,6 +199,11 @@ pub(crate) async fn f5_the_deletion_policy_decides_whatever_the_cascade(env: &mu
         if policy == "Orphan" {
             assert_eq!(env.sorted_layout("web").await, [3, 3, 3]);
             env.run(&frs("web", 9, &even(true))).await;
+            // Its replicas were available before it existed: they are adopted first.
+            env.wait_until("they are adopted", 30, async |env| {
+                env.condition("web", "Ready").await.as_deref() == Some("True")
+            })
+            .await;
         }
     }
     env.wait_until("all its sets are gone", 30, async |env| {

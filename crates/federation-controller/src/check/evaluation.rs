@@ -257,7 +257,7 @@ impl<'a> MemberEvaluation<'a> {
     /// all of a first external change, and then those that the writes since have left. The member may not tell the truth: nothing
     /// is added by further changes, nor while it carries out no writes.
     pub(super) fn unpublished(&self, believed: u64) -> u64 {
-        let most = if self.writes.conflicts_for_long() {
+        let most = if self.writes.fails_repeatedly() {
             0
         } else if self.writes.has_unknown_writer(self.generation()) {
             u64::MAX

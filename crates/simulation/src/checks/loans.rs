@@ -1,9 +1,13 @@
 //! What the host stores of a rollout: no more is lent than the budget, and nothing is given back that a member may still use (L14).
 
 use fedrs_api::RolloutStatus;
-use sim_cluster::{Change, Object};
+use sim_cluster::Change;
 
-use super::{local_set::LocalSet, observed::Observed, reach::Reach};
+use super::{
+    local_set::LocalSet,
+    observed::{Observed, rollout_of},
+    reach::Reach,
+};
 
 /// Checks a status that the controller has written.
 pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
@@ -23,13 +27,6 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
         new: rollout_of(change.new.as_ref()),
     };
     change.exceeds_budget().or_else(|| change.forgets())
-}
-
-/// `status.rollout` of a set.
-pub(super) fn rollout_of(set: Option<&Object>) -> RolloutStatus {
-    let status = set.map(|set| set["status"]["rollout"].clone());
-    let status = status.and_then(|status| serde_json::from_value(status).ok());
-    status.unwrap_or_default()
 }
 
 /// What was lent, and what is.

@@ -84,7 +84,7 @@ pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> V
 
 /// Checks that a pod that was created did not start too early.
 pub(crate) fn of_start(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
-    let set = speed::started(observed, member, change)?;
+    let set = observed::started(observed, member, change)?;
     speed::of_starts(observed, set).map(Violation::of(Invariant::Speed))
 }
 

@@ -5,21 +5,20 @@ use std::{collections::BTreeMap, sync::Arc};
 use federation_controller::config::Config;
 use fedrs_api::{ClusterState, DeletionPolicy, RolloutStatus, SetKind, ValidFrs};
 use serde_json::Value;
-use sim_cluster::{Api, Change, Object};
+use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
-    loans::rollout_of,
     local_set::{InFlight, LocalSet},
     observed_member::{ObservedMember, is_new_generation},
-    speed,
+    reach::Reach,
     visibility::{OutageKind, Visibility, max_age},
 };
 use crate::{
     crash::DelayedRequest,
     history::History,
     plan::Fault,
-    set_kind::{self, ValidSet},
+    set_kind::{self, ValidSet, template_of},
 };
 
 /// Nobody notices that a node has stopped before it was silent for this time.
@@ -253,7 +252,7 @@ impl Observed {
 
     /// Records a change of a member. Whether the pods of a set that run are other ones.
     pub(crate) fn member_changed(&mut self, member: &str, change: &Change) -> bool {
-        let started = speed::started(self, member, change);
+        let started = started(self, member, change);
         if let Some(set) = started.and_then(|set| self.sets.get_mut(set)) {
             set.starts.push(Instant::now());
         }
@@ -574,4 +573,28 @@ impl ObservedSet {
             FrsState::Spec(ValidSet::of(object, self.kind).map(Arc::new))
         });
     }
+}
+
+/// `status.rollout` of a set.
+pub(super) fn rollout_of(set: Option<&Object>) -> RolloutStatus {
+    let status = set.map(|set| set["status"]["rollout"].clone());
+    let status = status.and_then(|status| serde_json::from_value(status).ok());
+    status.unwrap_or_default()
+}
+
+/// The set whose rollout starts the pod that was created, if one does.
+pub(super) fn started<'a>(
+    observed: &Observed,
+    member: &str,
+    change: &'a Change,
+) -> Option<&'a str> {
+    let pod = change.new.as_ref().filter(|_| change.old.is_none())?;
+    let set = crate::set_of(pod).filter(|_| change.kind == *kinds::PODS)?;
+    let is_deployment = observed.has_set(set) && observed.kind(set) == SetKind::FederatedDeployment;
+    let (_, part) = observed
+        .parts(set)
+        .find(|(name, _)| *name == member)
+        .filter(|_| is_deployment)?;
+    let is_updated = *part.template.now() == template_of(&Value::clone(pod));
+    (is_updated && *part.reach.now() != Reach::default()).then_some(set)
 }

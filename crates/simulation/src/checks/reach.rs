@@ -3,8 +3,6 @@
 use serde_json::Value;
 use sim_cluster::Object;
 
-use super::local_set::desired;
-
 /// Pods that a Deployment may make unavailable, and pods that it may run beyond its replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reach {
@@ -31,7 +29,7 @@ impl Reach {
     /// What the strategy of a Deployment allows. The defaults of API servers are percentages, which the controller never writes.
     pub(crate) fn of_strategy(deployment: &Object) -> Self {
         let strategy = &deployment["spec"]["strategy"];
-        let all = desired(Some(deployment));
+        let all = deployment["spec"]["replicas"].as_u64().unwrap_or(0);
         if strategy["type"] == "Recreate" {
             return Self {
                 unavailable: all,

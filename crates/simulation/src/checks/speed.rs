@@ -1,37 +1,14 @@
 //! How fast pods of a new template start (L15), while nothing but the rollout starts any.
 
-use fedrs_api::SetKind;
-use serde_json::Value;
-use sim_cluster::{Change, kinds};
 use tokio::time::{Duration, Instant};
 
-use super::{
-    observed::{FrsState, Observed},
-    reach::Reach,
-};
-use crate::set_kind::{Speed, template_of};
+use super::observed::{FrsState, Observed};
+use crate::set_kind::Speed;
 
 /// What users changed before has no effect any more.
 const SETTLED: Duration = Duration::from_secs(60);
 /// Kubernetes dates conditions by the second, so that a pod may count as available by so much too early.
 const ROUNDED: Duration = Duration::from_secs(1);
-
-/// The set whose rollout starts the pod that was created, if one does.
-pub(super) fn started<'a>(
-    observed: &Observed,
-    member: &str,
-    change: &'a Change,
-) -> Option<&'a str> {
-    let pod = change.new.as_ref().filter(|_| change.old.is_none())?;
-    let set = crate::set_of(pod).filter(|_| change.kind == *kinds::PODS)?;
-    let is_deployment = observed.has_set(set) && observed.kind(set) == SetKind::FederatedDeployment;
-    let (_, part) = observed
-        .parts(set)
-        .find(|(name, _)| *name == member)
-        .filter(|_| is_deployment)?;
-    let is_updated = *part.template.now() == template_of(&Value::clone(pod));
-    (is_updated && *part.reach.now() != Reach::default()).then_some(set)
-}
 
 /// Whether more pods have started within the speed's time than may.
 pub(crate) fn of_starts(observed: &Observed, set: &str) -> Option<String> {
