@@ -86,7 +86,7 @@ const INVALID_INPUT: u8 = 2;
   capacity: {B: 6}     # the most replicas that the cluster can run; unlimited by default
   EOF"#)]
 pub(crate) struct PlanArgs {
-    /// The set, as [KIND/][NAMESPACE/]NAME, with the kind frs or fdeploy; or a file with cases. By default all of the namespace
+    /// The set: NAME, NAMESPACE/NAME, or with its kind fdeploy/NAME; or a file with cases. By default all of the namespace
     #[arg(value_name = "NAME", conflicts_with_all = ["filename", "all_namespaces"])]
     set: Option<String>,
     /// File with a new or changed FederatedReplicaSet or FederatedDeployment in JSON or YAML; - for standard input
