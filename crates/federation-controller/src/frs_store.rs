@@ -17,7 +17,6 @@ use reflector::ResourceVersion;
 use crate::{
     check::DesiredHashes,
     frs_object::{FrsObject, UnreadableSpec},
-    local_kind::set_kind,
     manifest::{self, DeploymentSettings},
     selector_index::{MAX_KNOWN, SelectorIndex},
 };
@@ -103,7 +102,7 @@ impl FrsStore {
             if other.kind == key.kind {
                 other.name.to_string()
             } else {
-                format!("{} {}", set_kind(other.kind), other.name)
+                format!("{} {}", other.kind.as_str(), other.name)
             }
         });
         let mut names: Vec<_> = names.collect();

@@ -2,11 +2,6 @@
 
 use fedrs_api::SetKind;
 
-/// The kind of a set.
-pub(crate) fn set_kind(set: SetKind) -> &'static str {
-    set.as_str()
-}
-
 /// The path of all sets of this kind in `namespace`, or in all namespaces.
 pub(crate) fn set_collection(set: SetKind, namespace: Option<&str>) -> String {
     let resource = match set {

@@ -44,7 +44,7 @@ use crate::{
     executor::{Executor, LateOutcome},
     finalizer,
     frs_store::{Entry, FrsStore},
-    local_kind::{set_collection, set_kind},
+    local_kind::set_collection,
     members::Registry,
     metrics::Metrics,
     reconcile_queue::{ReconcileQueue, ReconcileWork},
@@ -388,7 +388,7 @@ fn involved_object(key: &ObjectKey, entry: &Entry) -> InvolvedObject {
     let metadata = &entry.metadata;
     InvolvedObject {
         api_version: names::API_VERSION,
-        kind: set_kind(key.kind),
+        kind: key.kind.as_str(),
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
         uid: metadata.uid.clone().unwrap_or_default(),
