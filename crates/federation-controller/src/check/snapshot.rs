@@ -59,15 +59,9 @@ pub struct RolloutRecord {
 impl RolloutRecord {
     /// Whether both record the same, but for how much progress was seen.
     pub(crate) fn lends_like(&self, other: &Self) -> bool {
-        let revisions = |record: &Self| {
-            let Self {
-                current_revision,
-                failed_revision,
-                ..
-            } = record;
-            (current_revision.clone(), failed_revision.clone())
-        };
-        revisions(self) == revisions(other) && self.state.lends_like(&other.state)
+        self.current_revision == other.current_revision
+            && self.failed_revision == other.failed_revision
+            && self.state.lends_like(&other.state)
     }
 
     /// What `status` records.
