@@ -13,9 +13,11 @@ pub struct Member<'a> {
     pub cordoned: bool,
     /// A move that has begun touches it: it gets no first loan until the move has ended.
     pub moving: bool,
-    /// The Deployment there. Without one the caller creates it with the target template and
-    /// [`Strategy::WITHOUT_LOAN`]: the first creation is no rollout.
+    /// The Deployment there.
     pub deployment: Option<Deployment<'a>>,
+    /// Without a Deployment: it should get one. The caller creates it with [`Strategy::WITHOUT_LOAN`], and with the template that
+    /// [`Decision::creates_previous`](crate::Decision::creates_previous) tells.
+    pub creates: bool,
 }
 
 /// What is known of a member.
@@ -98,7 +100,10 @@ impl Member<'_> {
 
     /// Whether it has the template of `target`, and all of its pods have it and are available.
     pub(crate) fn has_completed(&self, target: &str) -> bool {
-        self.state == MemberState::Writable
-            && (self.deployment).is_none_or(|found| found.revision == target && found.is_complete())
+        match self.deployment {
+            _ if self.state != MemberState::Writable => false,
+            Some(found) => found.revision == target && found.is_complete(),
+            None => !self.creates,
+        }
     }
 }

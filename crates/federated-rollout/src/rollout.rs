@@ -12,6 +12,9 @@ use crate::{
 pub struct Rollout<'a> {
     /// The revision that all members should have.
     pub target: &'a str,
+    /// The revision that all members had last, if that is another one: missing Deployments of later steps are created with it.
+    /// `None` until all members had one: the first creation is no rollout.
+    pub previous: Option<&'a str>,
     /// Desired replicas over all clusters, N.
     pub replicas: u64,
     /// What may be unavailable, and what may run beyond N, over all clusters (L14).

@@ -13,8 +13,8 @@ use crate::strategy::Strategy;
 pub struct State {
     /// The revision that the fields below, apart from the loans, are about.
     pub revision: String,
-    /// How many steps have begun; the implied last one counts.
-    pub begun: usize,
+    /// The names of the steps that have begun, in their order; the implied last one's is empty.
+    pub begun: Vec<String>,
     /// Since when the last step that has begun is complete, while it soaks.
     pub soaking_since: Option<Timestamp>,
     /// When a loan last made progress; `None` while no loan is out, or the rollout is paused.

@@ -15,7 +15,7 @@ use crate::{
     rollout::{OnFailure, Rollout},
     speed,
     state::State,
-    steps::{Stage, advance},
+    steps::{Stage, advance, creates_previous},
     strategy::Strategy,
     verdict::{self, Verdict},
     wait,
@@ -57,6 +57,9 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
         wait::reason(rollout, &state, member, decided, stage, now)
     });
     let waits = waits.collect();
+    let members = rollout.members.iter();
+    let creates_previous = members.map(|member| creates_previous(rollout, &state, member));
+    let creates_previous = creates_previous.collect();
     let (step, soaked) = match stage {
         Stage::Updating(step) | Stage::AwaitingApproval(step) => (step, None),
         Stage::Soaking(step, until) => (step, Some(until)),
@@ -69,6 +72,7 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
     Decision {
         writes,
         waits,
+        creates_previous,
         account,
         step,
         undo: state.failed && rollout.on_failure == OnFailure::Undo,

@@ -13,6 +13,9 @@ use crate::{
     time::after,
 };
 
+/// The name of the implied last step.
+const IMPLIED: &str = "";
+
 /// What the rollout is at, by steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -32,28 +35,46 @@ pub(crate) fn step_of(rollout: &Rollout<'_>, member: &Member<'_>) -> usize {
         .unwrap_or(rollout.steps.len())
 }
 
+/// Whether the step of a member has begun.
+pub(crate) fn has_begun(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
+    step_of(rollout, member) < state.begun.len()
+}
+
 /// Begins the steps that may begin at `now`.
 pub(crate) fn advance(rollout: &Rollout<'_>, state: &mut State, now: Timestamp) -> Stage {
-    let count = rollout.steps.len() + 1;
+    let names = rollout.steps.iter().map(|step| step.name);
+    let names: Vec<_> = names.chain([IMPLIED]).map(str::to_owned).collect();
     if (rollout.members.iter()).all(|member| has_template(rollout, member)) {
-        state.begun = count;
+        state.begun.clone_from(&names);
     }
-    // There may be fewer steps than before.
-    state.begun = state.begun.min(count);
-    while state.begun < count {
+    forget_changed(state, &names);
+    while let Some(name) = names.get(state.begun.len()) {
         if let Some(stage) = wait(rollout, state, now) {
             return stage;
         }
-        state.begun += 1;
+        if rollout.paused {
+            return Stage::Updating(state.begun.len());
+        }
+        state.begun.push(name.clone());
         state.soaking_since = None;
     }
     state.soaking_since = None;
-    Stage::Updating(count - 1)
+    Stage::Updating(rollout.steps.len())
+}
+
+/// A step that the user has put before others has to begin before these.
+fn forget_changed(state: &mut State, names: &[String]) {
+    let begun = state.begun.iter().zip(names);
+    let kept = begun.take_while(|(begun, name)| begun == name).count();
+    if kept < state.begun.len() {
+        state.begun.truncate(kept);
+        state.soaking_since = None;
+    }
 }
 
 /// Why the next step does not begin yet.
 fn wait(rollout: &Rollout<'_>, state: &mut State, now: Timestamp) -> Option<Stage> {
-    let next = state.begun;
+    let next = state.begun.len();
     if let Some(last) = next.checked_sub(1) {
         if !is_complete(rollout, last) {
             state.soaking_since = None;
@@ -82,11 +103,16 @@ fn is_complete(rollout: &Rollout<'_>, step: usize) -> bool {
     members.all(|member| member.has_completed(rollout.target))
 }
 
-/// Whether there is nothing to roll out in a member. Of one that is lost or unknown this is not known without a Deployment.
+/// Whether a missing Deployment of the member is created with the template of the previous revision: its step has not begun, or
+/// the target has failed.
+pub(crate) fn creates_previous(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
+    let waits = state.failed || !has_begun(rollout, state, member);
+    rollout.previous.is_some() && member.deployment.is_none() && waits
+}
+
+/// Whether there is nothing to roll out in a member. Of one that is lost or unknown this is not known without a Deployment, and one
+/// that is to be created may turn out to exist, with another template.
 fn has_template(rollout: &Rollout<'_>, member: &Member<'_>) -> bool {
-    member
-        .deployment
-        .map_or(member.state == MemberState::Writable, |found| {
-            found.revision == rollout.target
-        })
+    let has_none = member.state == MemberState::Writable && !member.creates;
+    (member.deployment).map_or(has_none, |found| found.revision == rollout.target)
 }

@@ -6,7 +6,7 @@ use crate::{
     member::{Deployment, Member, MemberState},
     rollout::Rollout,
     state::{Loan, State},
-    steps::step_of,
+    steps::has_begun,
     strategy::Strategy,
 };
 
@@ -21,7 +21,7 @@ pub(crate) enum Verdict {
 
 /// Whether a member may get the target template now.
 pub(crate) fn may_roll(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
-    !rollout.paused && !state.failed && !member.cordoned && step_of(rollout, member) < state.begun
+    !rollout.paused && !state.failed && !member.cordoned && has_begun(rollout, state, member)
 }
 
 /// What becomes of the `loan` of `member`, which may be `allowed` at most.
@@ -40,7 +40,7 @@ pub(crate) fn of(
         (MemberState::Lost | MemberState::Unknown, _) => Verdict::Keep,
         (MemberState::Writable, None) => Verdict::End,
         (MemberState::Writable, Some(found)) => {
-            let is_due = !member.cordoned && step_of(rollout, member) < state.begun;
+            let is_due = !member.cordoned && has_begun(rollout, state, member);
             let is_due = is_due && !loan.lost && !is_replaced_at_speed(rollout, found, loan);
             let is_kept = is_due && allowed.covers(loan.strategy);
             let verdict = settled(rollout, found, loan, is_kept);

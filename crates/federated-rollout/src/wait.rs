@@ -10,7 +10,7 @@ use crate::{
     rollout::Rollout,
     speed,
     state::State,
-    steps::{Stage, step_of},
+    steps::{Stage, has_begun},
 };
 
 /// What a member waits for.
@@ -18,7 +18,7 @@ use crate::{
 pub enum WaitReason {
     /// It is lost.
     Lost,
-    /// It is unreachable, or its view is stale.
+    /// It is unreachable, or its view is stale, and did not have all of the target when it was last seen.
     Unknown,
     /// It is cordoned.
     Cordoned,
@@ -66,6 +66,8 @@ pub enum WaitReason {
     },
     /// Its controller has to observe its latest generation.
     Observed,
+    /// Its Deployment has to be created.
+    Missing,
     /// Its loan has to be recorded, or its template written.
     Write,
     /// Its loan is being recalled.
@@ -88,28 +90,35 @@ pub(crate) fn reason(
     (stage, account): (Stage, &Account),
     now: Timestamp,
 ) -> Option<WaitReason> {
+    let has_target = (member.deployment)
+        .is_some_and(|found| found.revision == rollout.target && found.is_complete());
     match member.state {
         MemberState::Lost => return Some(WaitReason::Lost),
+        // It had the target when it was last seen.
+        MemberState::Unknown if has_target => return None,
         MemberState::Unknown => return Some(WaitReason::Unknown),
         MemberState::Writable => {}
     }
-    let found = member.deployment.as_ref()?;
+    let Some(found) = &member.deployment else {
+        let is_missing = member.creates && rollout.previous.is_some();
+        return is_missing.then_some(WaitReason::Missing);
+    };
     let loan = state.loans.get(member.name);
     if matches!(write, Some(write) if matches!(write.action, Action::Shrink(_) | Action::Fence)) {
         return Some(WaitReason::Recall);
     }
-    if found.revision == rollout.target && found.is_complete() {
+    if has_target {
         return None;
     }
-    let is_begun = step_of(rollout, member) < state.begun;
+    let is_begun = has_begun(rollout, state, member);
     let is_written = found.revision == rollout.target;
     let reason = match refusal {
         Some(refusal) => refused(rollout, state, refusal, account, now),
         None if is_written => pods(found),
         None if member.cordoned => WaitReason::Cordoned,
         None if state.failed => WaitReason::Failed,
-        None if !is_begun => staged(stage),
         None if rollout.paused => WaitReason::Paused,
+        None if !is_begun => staged(stage),
         None if loan.is_some_and(|loan| loan.revision != rollout.target) => WaitReason::Recall,
         None => WaitReason::Write,
     };

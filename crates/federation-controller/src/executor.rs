@@ -1,7 +1,8 @@
 //! Carries out in the members what a check decided: each call with a deadline, a few per member at a time.
 //!
 //! ```text
-//! Create    POST -> 404 namespace: create it, POST again
+//! Create    of a Deployment: GET the ReplicaSet of its name, which may have been left behind: hand it over (F29)
+//!           POST -> 404 namespace: create it, POST again
 //!                -> 409: adopt the existing workload (F29), unless it has another owner
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
 //!           replicas are removed because they do not run
@@ -20,6 +21,7 @@
 
 mod adoption;
 mod creation;
+mod handover;
 mod json_patch;
 mod live_set;
 mod pod_labels;
@@ -239,7 +241,7 @@ impl LocalWorkload<'_> {
         };
         let change = &action.change;
         let done = match change {
-            SetChange::Create { replicas } => Ok(self.create(source, *replicas).await),
+            SetChange::Create { replicas, .. } => Ok(self.create(source, *replicas).await),
             SetChange::Scale { seen, from, to } => {
                 let done = self.scale(seen, *from, *to).await;
                 self.forget_if_absent(seen, done)

@@ -21,8 +21,9 @@ const PART_BUCKETS: [f64; 9] = [
 ];
 
 /// The calls that are measured.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "get",
+    "get replicaset",
     "create",
     "scale",
     "overwrite",

@@ -24,6 +24,7 @@ use fedrs_api::{
     EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, TimeLimit, ValidFrs, names,
     revision_name,
 };
+use futures::future::join;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::{sync::Semaphore, time::Instant};
@@ -207,9 +208,19 @@ impl Reconciler {
             // What was recorded may be used now.
             self.queue.add_check(key.clone(), Duration::ZERO);
         }
+        let (earlier, latest): (Vec<_>, Vec<_>) = (actions.iter().cloned())
+            .partition(|action| action.change.earlier_revision().is_some());
         let started = Instant::now();
-        let outcomes = self.carry_out(key, entry, &actions).await;
+        let (mut outcomes, (created, desired)) = join(
+            self.carry_out(key, entry, &latest),
+            self.create_earlier(key, entry, frs, &earlier),
+        )
+        .await;
         self.metrics.spent("carry out", started);
+        let now = self.clock.now();
+        let status = check::with_outcomes(status, &created, desired, now, &self.config);
+        let status = check::with_outcomes(status, &outcomes, entry.desired, now, &self.config);
+        outcomes.extend(created);
         let events = actions.iter().filter_map(|action| {
             let outcome = outcomes.get(&action.member)?;
             event_of(key, &action.member, &action.event, outcome)
@@ -217,8 +228,6 @@ impl Reconciler {
         for event in at_once(events) {
             self.record(key, entry, event);
         }
-        let now = self.clock.now();
-        let status = check::with_outcomes(status, &outcomes, entry.desired, now, &self.config);
         self.relist_contradicted(key, &status, &outcomes);
         self.put_and_publish(key, entry, status, work).await;
         if outcomes.values().any(Outcome::needs_retry) {

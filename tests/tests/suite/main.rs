@@ -140,6 +140,7 @@ fn rollouts() -> Vec<Scenario> {
             NetworkFaults
         ),
         scenario!(rollouts::f29_f30_existing_deployments_are_taken_over_without_a_restart),
+        scenario!(rollouts::f29_f30_a_federated_replica_set_is_handed_over_without_a_restart),
         scenario!(rollouts::f29_what_others_do_to_a_deployment_is_undone),
         scenario!(rollouts::l14_recreate_updates_one_cluster_at_a_time),
         scenario!(rollouts::l15_the_speed_limits_how_many_pods_start_in_a_time),

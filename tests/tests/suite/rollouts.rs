@@ -316,6 +316,42 @@ pub(crate) async fn f29_f30_existing_deployments_are_taken_over_without_a_restar
     pods.assert_never_below(7);
 }
 
+/// The recipe of the user guide: delete the FederatedReplicaSet without its replicas, then create the FederatedDeployment.
+pub(crate) async fn f29_f30_a_federated_replica_set_is_handed_over_without_a_restart(
+    env: &mut TestEnvironment,
+) {
+    let mut replica_set = frs("web", 9, &even(true));
+    replica_set["spec"]["deletionPolicy"] = json!("Orphan");
+    let namespace = env.namespace();
+    replica_set["metadata"]["namespace"] = json!(namespace);
+    let sets = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets");
+    env.on_host("POST", &sets, &replica_set).await.unwrap();
+    let path = format!("{sets}/web");
+    env.wait_until("all run", 60, async |env| {
+        let set = env.on_host("GET", &path, &Value::Null).await.unwrap();
+        set["status"]["availableReplicas"] == 9
+    })
+    .await;
+    let before = pod_names(env).await;
+    let pods = env.watch("web").await;
+    env.on_host("DELETE", &path, &Value::Null).await.unwrap();
+    env.wait_until("it is gone", 60, async |env| {
+        env.on_host("GET", &path, &Value::Null).await.is_err()
+    })
+    .await;
+    env.create(&web(json!({}))).await;
+    env.wait_until("the set is ready", 60, async |env| {
+        env.condition("web", "Ready").await.as_deref() == Some("True")
+            && labels(env).await.iter().all(|label| label == "web")
+    })
+    .await;
+    assert_eq!(pod_names(env).await, before);
+    pods.assert_never_below(9);
+    env.patch("web", &version(2, true)).await;
+    until_rolled_out(env, "2", 9).await;
+    pods.assert_never_below(7);
+}
+
 async fn pod_names(env: &TestEnvironment) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for member in env.member_names() {

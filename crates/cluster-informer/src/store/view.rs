@@ -69,13 +69,10 @@ impl MemberStore {
         let state = self.state.read();
         let mut totals = WorkloadTotals::default();
         let deployments = &state.deployments.table;
-        // The Deployment counts the replicas of its ReplicaSets.
-        let is_counted = |workload: &WorkloadState| {
-            let owner = workload.owned_by.as_ref();
-            let known =
-                owner.and_then(|owner| Some((owner.uid, deployments.get(&owner.key)?.id())));
-            known.is_some_and(|(owner, deployment)| owner == deployment)
-        };
+        // The Deployment counts the replicas of its ReplicaSets, unless it is not ours. One that was released keeps our labels in
+        // its template, and so in new ReplicaSets.
+        let are_known = state.deployments.watch.has_listed();
+        let is_counted = |workload: &WorkloadState| are_known && workload.owned_by.is_some();
         let workloads = state.replica_sets.table.iter();
         let workloads = workloads.filter(|(_, workload)| !is_counted(workload));
         for (key, workload) in workloads.chain(deployments.iter()) {

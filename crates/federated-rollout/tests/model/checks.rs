@@ -53,12 +53,12 @@ impl World {
     pub(super) fn check_steps(&self, decision: &Decision) {
         let state = &decision.state;
         let same = self.host.revision == state.revision;
-        let begun = if same { self.host.begun } else { 0 };
+        let begun = if same { self.host.begun.len() } else { 0 };
         let count = if self.setup.steps.is_empty() { 1 } else { 3 };
         let views = self.members();
         let has_template = |member: &Member<'_>| has_revision(member, self.target);
         if !views.iter().all(has_template) {
-            for step in begun.max(1)..state.begun.min(count) {
+            for step in begun.max(1)..state.begun.len().min(count) {
                 for (view, cluster) in views.iter().zip(&self.clusters) {
                     if self.step_of(cluster) == step - 1
                         && !cluster.cordoned
@@ -92,7 +92,7 @@ impl World {
                 write.member == cluster.name && matches!(write.action, Action::Roll(_))
             });
             let step = self.step_of(cluster);
-            assert!(!rolls || step < state.begun && !self.paused && !cluster.cordoned);
+            assert!(!rolls || step < state.begun.len() && !self.paused && !cluster.cordoned);
         }
     }
 

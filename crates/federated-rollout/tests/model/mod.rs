@@ -130,6 +130,7 @@ impl World {
                     Reach::Lost => MemberState::Lost,
                 },
                 cordoned: cluster.cordoned,
+                creates: false,
                 moving: cluster.moving,
                 deployment: Some(cluster.view(cluster.pods.iter().any(lately))),
             }
@@ -162,6 +163,7 @@ impl World {
             .collect();
         with(&Rollout {
             target: REVISIONS[self.target],
+            previous: None,
             replicas: self.replicas,
             budget: Budget::RollingUpdate {
                 max_unavailable: Amount::Number(self.setup.unavailable),

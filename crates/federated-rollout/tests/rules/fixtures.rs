@@ -51,6 +51,7 @@ pub(crate) fn member<'a>(name: &'a str, deployment: Deployment<'a>) -> Member<'a
         name,
         state: MemberState::Writable,
         cordoned: false,
+        creates: false,
         moving: false,
         deployment: Some(deployment),
     }
@@ -60,6 +61,7 @@ pub(crate) fn rollout<'a>(members: &'a [Member<'a>], unavailable: u64, surge: u6
     let replicas = members.iter().filter_map(|member| member.deployment);
     Rollout {
         target: "new",
+        previous: None,
         replicas: replicas.map(|found| found.replicas).sum(),
         budget: Budget::RollingUpdate {
             max_unavailable: Amount::Number(unavailable),
@@ -88,7 +90,7 @@ pub(crate) fn state(loans: &[(&str, Strategy)]) -> State {
     };
     State {
         revision: "new".to_owned(),
-        begun: 1,
+        begun: vec![String::new()],
         progressed: (!loans.is_empty()).then(|| at(0)),
         loans: (loans.iter())
             .map(|&(name, strategy)| (name.to_owned(), loan(strategy)))

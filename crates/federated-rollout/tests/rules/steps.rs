@@ -73,7 +73,7 @@ fn l6_replicas_that_cannot_run_hold_no_step_up() {
         };
         let begun = State {
             revision: "new".to_owned(),
-            begun: 1,
+            begun: vec!["canary".to_owned()],
             ..State::default()
         };
         assert_eq!(lent(&step(&rollout, &begun, at(0))), expected, "{pending}");
@@ -104,6 +104,120 @@ fn l6_lost_and_cordoned_members_are_skipped_and_catch_up() {
         assert_eq!(lent(&decision).last().map(|loan| loan.0), Some("us"));
         let decision = step(&base(&members), &decision.state, at(0));
         assert_eq!(lent(&decision)[0].0, "eu");
+    }
+}
+
+/// Found by the simulation.
+#[test]
+fn l6_a_step_that_is_added_before_others_begins_before_them() {
+    let second = |needs_approval| Step {
+        name: "second",
+        members: &["us"],
+        approval_before: needs_approval,
+        ..canary(Duration::ZERO)
+    };
+    let members = [member("eu", new(2, lends(1, 0))), member("us", old(2))];
+    let recorded = State {
+        progressed: None,
+        ..state(&[])
+    };
+    for (steps, expected) in [
+        (vec![], vec![("us", 2, 0)]),
+        (vec![second(false)], vec![("us", 2, 0)]),
+        (vec![second(true)], vec![]),
+        (vec![canary(Duration::from_secs(60))], vec![]),
+    ] {
+        let rollout = Rollout {
+            steps: &steps,
+            ..rollout(&members, 2, 0)
+        };
+        let decision = step(&rollout, &recorded, at(0));
+        assert_eq!(lent(&decision), expected, "{steps:?}");
+    }
+}
+
+/// One whose Deployment is to be created.
+fn missing(name: &'static str) -> Member<'static> {
+    Member {
+        deployment: None,
+        creates: true,
+        ..member(name, old(0))
+    }
+}
+
+#[test]
+fn l6_a_missing_deployment_is_created_in_the_revision_that_its_step_has_reached() {
+    let steps = [canary(Duration::ZERO)];
+    let all = |eu, us, previous, state: &State| {
+        let members = [member("eu", eu), us];
+        let rollout = Rollout {
+            steps: &steps,
+            previous,
+            ..rollout(&members, 4, 0)
+        };
+        step(&rollout, state, at(0))
+    };
+    let begun = |begun: &[&str], failed: bool| State {
+        revision: "new".to_owned(),
+        begun: begun.iter().map(ToString::to_string).collect(),
+        failed,
+        ..State::default()
+    };
+    let updated = || new(2, lends(2, 0));
+    for (eu, previous, state, expected) in [
+        // The first creation is no rollout.
+        (updated(), None, begun(&["canary"], false), false),
+        (old(2), Some("old"), begun(&["canary"], false), true),
+        // The canary is complete: the last step begins.
+        (updated(), Some("old"), begun(&["canary"], false), false),
+        (updated(), Some("old"), begun(&["canary", ""], true), true),
+    ] {
+        let decision = all(eu, missing("us"), previous, &state);
+        assert_eq!(decision.creates_previous, [false, expected]);
+        assert_eq!(
+            decision.waits[1],
+            previous.map(|_| WaitReason::Missing),
+            "the rollout is not complete without it"
+        );
+    }
+}
+
+/// Found by the simulation.
+#[test]
+fn l6_a_deployment_that_is_found_with_another_template_keeps_to_the_steps() {
+    let steps = [canary(Duration::from_secs(60))];
+    let after = |us: Member<'static>, state: &State| {
+        let members = [member("eu", new(2, lends(2, 0))), us];
+        let rollout = Rollout {
+            steps: &steps,
+            ..rollout(&members, 4, 0)
+        };
+        step(&rollout, state, at(0))
+    };
+    let creating = after(missing("us"), &State::default());
+    let found = after(member("us", old(2)), &creating.state);
+    assert_eq!(lent(&found), []);
+    let until = at(60);
+    assert_eq!(found.waits[1], Some(WaitReason::Soak { step: 0, until }));
+    let created = after(member("us", new(2, lends(0, 1))), &creating.state);
+    assert_eq!((created.state.begun.len(), &created.waits[1]), (2, &None));
+}
+
+/// Found by the simulation: every half hour a list makes the view stale for a moment.
+#[test]
+fn l6_a_member_that_had_the_target_when_it_was_last_seen_is_not_waited_for() {
+    let complete = new(2, lends(0, 1));
+    for (found, expected) in [
+        (complete, None),
+        (rolling(2, 1, lends(0, 1)), Some(WaitReason::Unknown)),
+        (old(2), Some(WaitReason::Unknown)),
+    ] {
+        let members = [Member {
+            state: MemberState::Unknown,
+            ..member("eu", found)
+        }];
+        let decision = step(&rollout(&members, 1, 0), &state(&[]), at(0));
+        assert_eq!(decision.waits, [expected]);
     }
 }
 
@@ -145,6 +259,8 @@ fn l8_a_pause_gives_and_writes_nothing_and_recalls_go_on() {
         decision.waits,
         [Some(WaitReason::Paused), Some(WaitReason::Paused)]
     );
+    let decision = step(&paused, &State::default(), at(0));
+    assert!(decision.state.begun.is_empty(), "no step begins");
     let decision = step(&paused, &state(&[("eu", lends(3, 0))]), at(0));
     assert_eq!(actions(&decision), [("eu", Action::Fence)]);
 }

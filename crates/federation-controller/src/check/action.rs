@@ -29,6 +29,8 @@ pub enum SetChange {
     Create {
         /// Its `spec.replicas`.
         replicas: u32,
+        /// The revision of its template, if that is not the one that is rolled out: the one that all members had last.
+        revision: Option<String>,
     },
     /// Change its replicas.
     Scale {
@@ -69,12 +71,22 @@ impl SetChange {
         matches!(self, Self::Create { .. })
     }
 
+    /// The revision of the template that it writes, if that is not the one that is rolled out.
+    pub(crate) fn earlier_revision(&self) -> Option<&str> {
+        match self {
+            Self::Create { revision, .. } => revision.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The event of the change of a local workload of a set of this kind in `cluster`, once it is done; `why` decided the replicas.
     /// `repairs` after an external change.
     pub(super) fn event(&self, kind: SetKind, cluster: &str, why: &str, repairs: bool) -> Event {
         let replicas = |count: u32| pluralize(count, "replica");
         let (reason, text) = match *self {
-            Self::Create { replicas: count } if repairs => {
+            Self::Create {
+                replicas: count, ..
+            } if repairs => {
                 let text = format!("deleted externally; recreated with {}", replicas(count));
                 (EventReason::DriftRepaired, text)
             }
@@ -86,7 +98,9 @@ impl SetChange {
                 let text = "changed externally; restored".to_owned();
                 (EventReason::DriftRepaired, text)
             }
-            Self::Create { replicas: count } => {
+            Self::Create {
+                replicas: count, ..
+            } => {
                 let text = format!("created with {}: {why}", replicas(count));
                 (EventReason::Created, text)
             }

@@ -77,8 +77,11 @@ impl<'a> Decision<'a> {
         members
             .zip(waits)
             .map(|(((evaluation, planned), step), wait)| MemberDecision {
-                rollout_wait: wait
-                    .filter(|wait| **wait != RolloutWait::Lost && evaluation.has_pods()),
+                rollout_wait: wait.filter(|wait| match wait {
+                    RolloutWait::Lost => false,
+                    RolloutWait::Missing => true,
+                    _ => evaluation.has_pods(),
+                }),
                 evaluation,
                 planned,
                 step,

@@ -37,6 +37,7 @@ pub(super) fn decide(
         .collect();
     let input = Rollout {
         target: rollout.revision,
+        previous: rollout.previous_revision(),
         replicas: snapshot.frs.replicas.into(),
         budget: settings.budget,
         speed: settings.order.speed,
@@ -87,6 +88,7 @@ impl MemberEvaluation<'_> {
             cordoned: !self.member.schedulable || self.member.is_evacuated(),
             // Whichever comes first goes first: a move relies on what members with loans guarantee, and these on what it left.
             moving: false,
+            creates: deployment.is_none() && target.total() > 0,
             deployment,
         }
     }

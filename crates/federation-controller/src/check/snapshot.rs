@@ -77,6 +77,14 @@ impl RolloutRecord {
     }
 }
 
+impl RolloutSnapshot<'_> {
+    /// The revision that all members had last, while another one is rolled out.
+    pub(super) fn previous_revision(&self) -> Option<&str> {
+        let current = self.recorded.current_revision.as_deref();
+        current.filter(|current| *current != self.revision)
+    }
+}
+
 impl Snapshot<'_> {
     /// Whether the previous status was decided for this very spec and these preferences.
     pub(super) fn is_observed(&self) -> bool {

@@ -93,7 +93,11 @@ impl LocalWorkload<'_> {
 
     /// Whether the Deployment that was read as `live` has the user's template, with our labels or without any: whether a write
     /// of it would change nothing, what the API server adds included. Writes nothing.
-    async fn has_template(self, source: &Source<'_>, live: &LiveSet) -> Result<bool, CallError> {
+    pub(super) async fn has_template(
+        self,
+        source: &Source<'_>,
+        live: &LiveSet,
+    ) -> Result<bool, CallError> {
         if live.spec.selector != source.frs.selector {
             return Ok(false);
         }
@@ -103,7 +107,7 @@ impl LocalWorkload<'_> {
             source.bare_template()
         };
         let metadata = &live.metadata;
-        let mut patch = JsonPatch::of_read(&metadata.uid, &metadata.resource_version);
+        let mut patch = JsonPatch::of_generation(&metadata.uid, metadata.generation);
         patch.replace("/spec/template", Operand::Template(&template));
         let path = self.path();
         let call = calls::dry_json_patch(&self.member.client, &path, &patch);

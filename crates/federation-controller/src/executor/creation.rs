@@ -16,6 +16,13 @@ use crate::{
 impl LocalWorkload<'_> {
     /// Creates the workload. Every error counts as a rejection (F28).
     pub(super) async fn create(self, source: &Source<'_>, replicas: u32) -> Outcome {
+        if self.key.kind == SetKind::FederatedDeployment {
+            match Box::pin(self.take_over(source, replicas)).await {
+                Ok(Some(outcome)) => return outcome,
+                Ok(None) => {}
+                Err(error) => return failed_write(&error),
+            }
+        }
         let object = self.desired(source, replicas);
         let error = match self.post(&object).await {
             Ok(outcome) => return outcome,

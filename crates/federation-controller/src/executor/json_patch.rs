@@ -50,9 +50,7 @@ impl<'a> JsonPatch<'a> {
         federation: &'a str,
         replicas: Option<u32>,
     ) -> Self {
-        let mut patch = Self(Vec::new());
-        patch.test("/metadata/uid", Operand::Text(&seen.uid));
-        patch.test("/metadata/generation", Operand::Number(seen.generation));
+        let mut patch = Self::of_generation(&seen.uid, seen.generation);
         if let Some(replicas) = replicas {
             patch.test("/spec/replicas", replicas.into());
         }
@@ -71,6 +69,14 @@ impl<'a> JsonPatch<'a> {
         let mut patch = Self(Vec::new());
         patch.test("/metadata/uid", Operand::Text(uid));
         patch.test("/metadata/resourceVersion", Operand::Text(version));
+        patch
+    }
+
+    /// A patch of the spec that was read, whatever the status is.
+    pub(super) fn of_generation(uid: &'a str, generation: i64) -> Self {
+        let mut patch = Self(Vec::new());
+        patch.test("/metadata/uid", Operand::Text(uid));
+        patch.test("/metadata/generation", Operand::Number(generation));
         patch
     }
 

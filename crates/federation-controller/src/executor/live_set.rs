@@ -217,9 +217,7 @@ pub(super) fn images(spec: &JsonText) -> String {
 impl LiveSet {
     /// The owner of the set, if it does not belong to `federation`: the set must not be written or deleted then (F29, F40).
     pub(super) fn foreign_owner(&self, federation: &str) -> Option<String> {
-        let label = self.metadata.labels.as_ref();
-        let label = label.and_then(|labels| labels.federation.as_deref());
-        if let Some(other) = label.filter(|label| *label != federation) {
+        if let Some(other) = self.federation().filter(|label| *label != federation) {
             return Some(messages::other_federation(&printable(other)));
         }
         let (kind, name) = self.metadata.controller.0.as_ref()?;
@@ -229,6 +227,17 @@ impl LiveSet {
     /// Whether it is the object that was seen, with the same spec.
     pub(super) fn is_seen(&self, seen: &Precondition) -> bool {
         self.metadata.uid == seen.uid && self.metadata.generation == seen.generation
+    }
+
+    /// Whether a controller owns the set.
+    pub(super) fn has_controller(&self) -> bool {
+        self.metadata.controller.0.is_some()
+    }
+
+    /// The federation that the labels name.
+    pub(super) fn federation(&self) -> Option<&str> {
+        let labels = self.metadata.labels.as_ref()?;
+        labels.federation.as_deref()
     }
 
     /// Whether the object has labels.

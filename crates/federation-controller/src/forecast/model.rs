@@ -112,7 +112,7 @@ impl Model {
             .map_or(1, |set| set.generation.saturating_add(1));
         let present = before.as_ref().map_or(0, |set| set.replicas);
         let replicas = match *change {
-            SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => replicas,
+            SetChange::Create { replicas, .. } | SetChange::Overwrite { replicas, .. } => replicas,
             SetChange::Scale { to, .. } => to,
             SetChange::LabelPods { .. } | SetChange::Rollout { .. } => present,
         };

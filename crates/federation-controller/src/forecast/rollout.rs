@@ -224,6 +224,7 @@ impl<'a> Run<'a> {
             name: &cluster.name,
             state: cluster.state,
             cordoned: cluster.cordoned,
+            creates: false,
             moving: false,
             deployment: Some(model.seen((revision, OTHER), min_delay, self.now)),
         });
@@ -234,6 +235,7 @@ impl<'a> Run<'a> {
         });
         let rollout = Rollout {
             target: revision,
+            previous: None,
             replicas: frs.replicas.into(),
             budget: settings.budget,
             speed,
@@ -255,7 +257,7 @@ impl<'a> Run<'a> {
     /// Records what `state` lends, and which steps it begins.
     fn record_loans(&mut self, state: &State) {
         let now = self.elapsed();
-        for step in 0..state.begun {
+        for step in 0..state.begun.len() {
             self.step_times.entry(step).or_insert((now, None));
         }
         for (cluster, forecast) in self.question.clusters.iter().zip(&mut self.clusters) {
@@ -343,7 +345,7 @@ fn begun(question: &RolloutQuestion<'_>, revision: &str) -> State {
     }
     State {
         revision: revision.to_owned(),
-        begun: recorded.begun,
+        begun: recorded.begun.clone(),
         soaking_since: recorded.soaking_since,
         ..State::default()
     }

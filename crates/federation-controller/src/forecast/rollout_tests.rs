@@ -286,7 +286,7 @@ fn steps_that_have_begun_go_on() {
     clusters[0].updated = true;
     let recorded = |revision: &str| State {
         revision: revision.to_owned(),
-        begun: 1,
+        begun: vec!["canary".to_owned()],
         soaking_since: Some(Timestamp::UNIX_EPOCH - Duration::from_secs(500)),
         ..State::default()
     };

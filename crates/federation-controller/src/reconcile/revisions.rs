@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::Reconciler;
 use crate::{
-    check::RolloutRecord,
+    check::{Action, DesiredHashes, Outcomes, RolloutRecord},
     event::Event,
     frs_store::Entry,
     history::{History, Wanted},
@@ -80,6 +80,29 @@ impl Reconciler {
         }
     }
 
+    /// Carries out `actions`, which create Deployments with the template of an earlier revision, all with the same one: the step of
+    /// their members has not begun. Returns the hashes of what was written, too. Without the template nothing is created.
+    pub(super) async fn create_earlier(
+        self: &Arc<Self>,
+        key: &ObjectKey,
+        entry: &Arc<Entry>,
+        frs: &ValidFrs,
+        actions: &[Action],
+    ) -> (Outcomes, DesiredHashes) {
+        let name = actions
+            .first()
+            .and_then(|action| action.change.earlier_revision());
+        let Some(name) = name else {
+            return (Outcomes::new(), entry.desired);
+        };
+        let Some(template) = self.template(key, entry, frs, name).await else {
+            self.queue.add_check(key.clone(), RETRY_PERIOD);
+            return (Outcomes::new(), entry.desired);
+        };
+        let entry = Arc::new(entry.with_template(&template));
+        (self.carry_out(key, &entry, actions).await, entry.desired)
+    }
+
     /// The template of the revision `name`; without it the rollout stays as it is.
     async fn template(
         &self,
@@ -103,7 +126,7 @@ impl Reconciler {
                 Some(template)
             }
             Err(error) => {
-                let message = format!("can't roll back to {name}: {error}");
+                let message = format!("can't use revision {name}: {error}");
                 let event = Event::warning(EventReason::RolloutFailed, message);
                 self.record(key, entry, event);
                 None

@@ -14,7 +14,7 @@ use crate::world::{World, at, desired, even, frs, hold};
 fn changes(decided: &Check) -> BTreeMap<String, u32> {
     let changes = decided.actions.iter().map(|action| {
         let replicas = match action.change {
-            SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => replicas,
+            SetChange::Create { replicas, .. } | SetChange::Overwrite { replicas, .. } => replicas,
             SetChange::Scale { to, .. } => to,
             SetChange::LabelPods { .. } | SetChange::Rollout { .. } => {
                 panic!("a world without adopted pods and Deployments")

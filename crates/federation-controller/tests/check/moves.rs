@@ -35,7 +35,7 @@ fn f21_a_new_set_is_created_everywhere_at_once() {
         .actions
         .iter()
         .map(|action| match action.change {
-            SetChange::Create { replicas } => replicas,
+            SetChange::Create { replicas, .. } => replicas,
             ref other => panic!("{other:?}"),
         })
         .collect();

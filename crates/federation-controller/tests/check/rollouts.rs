@@ -10,7 +10,7 @@ use federation_controller::{
     config::Config,
 };
 use fedrs_api::{
-    ClusterStatus, FederatedReplicaSetStatus, SettingsHash, TemplateRecord,
+    ClusterStatus, ClusterWait, FederatedReplicaSetStatus, SettingsHash, TemplateRecord,
     ValidFederatedDeployment,
 };
 use serde_json::{Value, json};
@@ -211,6 +211,32 @@ fn l8_paused_stops_rollouts_and_stopped_stops_every_change() {
 }
 
 /// Of 9 replicas 8 are wanted. A member with a loan guarantees one replica less: nothing is removed before its rollout has ended.
+/// The revision with which the member "c" gets its missing Deployment: `None` for that of the spec.
+fn created(world: &World) -> Option<Option<String>> {
+    let changes = world.check().actions.into_iter();
+    changes
+        .filter(|action| action.member == "c")
+        .find_map(|action| match action.change {
+            SetChange::Create { revision, .. } => Some(revision),
+            _ => None,
+        })
+}
+
+#[test]
+fn l6_a_deployment_that_was_deleted_is_created_in_the_revision_that_its_step_has_reached() {
+    let steps = json!({ "steps": [{ "name": "canary", "clusters": ["a"] }] });
+    let mut world = World::new(json!({ "rollout": steps }));
+    world.members[2].view = running("c", 0).view;
+    world.members[2].view.workload = None;
+    assert_eq!(created(&world), Some(Some(revision(OLD))));
+    let decided = world.check();
+    let waits = &decided.status.clusters[2].waits;
+    let is_told = |wait: &ClusterWait| wait.message == "its Deployment to be created";
+    assert!(waits.iter().any(is_told), "{waits:?}");
+    world.recorded.current_revision = None;
+    assert_eq!(created(&world), Some(None), "the first creation");
+}
+
 #[test]
 fn l14_no_replica_is_removed_on_which_a_loan_relies() {
     let mut world = World::new(json!({ "replicas": 8 }));

@@ -15,7 +15,10 @@ fn f31_a_deleted_set_is_created_again() {
     assert_eq!(decided.actions.len(), 1);
     assert_eq!(
         decided.actions[0].change,
-        SetChange::Create { replicas: before }
+        SetChange::Create {
+            replicas: before,
+            revision: None
+        }
     );
 }
 
@@ -147,7 +150,10 @@ fn f28_a_rejected_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     );
     world.now = 60;
     let decided = world.check();
-    let create = SetChange::Create { replicas: 2 };
+    let create = SetChange::Create {
+        replicas: 2,
+        revision: None,
+    };
     assert!(
         decided
             .actions

@@ -216,7 +216,9 @@ impl World {
                 .find(|member| member.name == *name)
                 .unwrap();
             let replicas = match change {
-                SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
+                SetChange::Create { replicas, .. } | SetChange::Overwrite { replicas, .. } => {
+                    *replicas
+                }
                 SetChange::Scale { to, .. } => *to,
                 SetChange::LabelPods { .. } | SetChange::Rollout { .. } => {
                     panic!("a world without adopted pods and Deployments")

@@ -114,7 +114,8 @@ fn unwanted(observed: &Observed, member: &str, written: &Written<'_>) -> Option<
     (!is_wanted).then(|| format!("{}, which nobody wants any more", written.what(member)))
 }
 
-/// L10: no cluster of a step gets the template before all of the earlier steps had it, and it was approved.
+/// L10: no cluster of a step gets the template before all of the earlier steps had it, and it was approved. One that is found
+/// where no other had another template needs no approval.
 fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Option<String> {
     let states = observed.set_states(written.name);
     let FrsState::Spec(Some(set)) = states.now() else {
@@ -142,20 +143,28 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
         return None;
     }
     let place = spec.step_of(member);
-    let earlier = observed
-        .parts(written.name)
-        .filter(|(name, _)| *name != member && spec.step_of(name) < place);
-    let mut waited_for = earlier.filter(|(name, part)| is_waited_for(observed, name, part, since));
+    let others = || {
+        observed
+            .parts(written.name)
+            .filter(|(name, _)| *name != member)
+    };
     let is_behind = |part: &LocalSet| {
         part.complete
             .since(since)
             .all(|had| *had != written.template)
     };
+    let earlier = others().filter(|(name, _)| spec.step_of(name) < place);
+    let mut waited_for = earlier.filter(|(name, part)| is_waited_for(observed, name, part, since));
     if let Some((behind, _)) = waited_for.find(|(_, part)| is_behind(part)) {
         let what = written.what(member);
         return Some(format!(
             "{what}, but {behind} of an earlier step has not completed it"
         ));
+    }
+    // The first creation is no rollout; what is found later catches up.
+    let has_other = |had: &String| !had.is_empty() && *had != written.template;
+    if !others().any(|(_, part)| part.template.since(since).any(has_other)) {
+        return None;
     }
     let loans = &observed.rollout_status(written.name).now().record.loans;
     let revision = &loans.get(member)?.revision;

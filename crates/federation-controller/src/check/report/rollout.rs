@@ -257,6 +257,7 @@ impl<'a> RolloutReport<'a> {
                 return ("the speed to allow more pods".to_owned(), *until);
             }
             RolloutWait::Observed => "its controller to observe the Deployment".to_owned(),
+            RolloutWait::Missing => "its Deployment to be created".to_owned(),
             RolloutWait::Write => "its template to be written".to_owned(),
             RolloutWait::Recall => "its part of the budget to be taken back".to_owned(),
             RolloutWait::Pods {

@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
 
-use super::world::{Writer, selector, set, template};
+use super::world::{FEDERATION, Writer, selector, set, template};
 use crate::{
     calls,
     check::{Outcome, Precondition, SetChange},
@@ -19,7 +19,10 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const CREATE: SetChange = SetChange::Create { replicas: 3 };
+const CREATE: SetChange = SetChange::Create {
+    replicas: 3,
+    revision: None,
+};
 
 fn deployment(image: &str) -> ValidFrs {
     set(SetKind::FederatedDeployment, image)
@@ -283,6 +286,82 @@ async fn f29_an_adoption_restarts_no_pod_and_takes_the_default_strategy_away() {
         assert!(world.metadata(SETS).await.iter().all(is_labeled));
         let template = &world.get(WEB).await["spec"]["template"];
         assert_eq!(*template, found["spec"]["template"]);
+    }
+}
+
+/// A ReplicaSet `web` of 4 replicas, as a FederatedReplicaSet leaves it when it is deleted.
+fn left_behind() -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": { "name": "web", "namespace": "default", "labels": { "team": "x" } },
+        "spec": { "replicas": 4, "selector": selector(), "template": template("web:1") },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn f29_f30_a_replica_set_that_was_left_behind_is_handed_over_without_a_restart() {
+    for (image, has_template) in [("web:1", true), ("web:2", false)] {
+        let world = World::new();
+        let found = calls::post::<Value>(&world.client, SETS, &left_behind()).await;
+        let found = found.unwrap();
+        world.settle().await;
+        let pods = world.pods().await;
+        assert_eq!(pods.len(), 4);
+        let adopted = world.writer.carry_out(&deployment(image), CREATE).await;
+        let Outcome::Adopted {
+            has_desired, set, ..
+        } = adopted
+        else {
+            panic!("{adopted:?}");
+        };
+        assert_eq!((has_desired, set.replicas), (has_template, 4), "{image}");
+        world.settle().await;
+        let live = world.get(WEB).await;
+        assert_eq!(live["spec"]["template"], found["spec"]["template"]);
+        assert_eq!(live["spec"]["strategy"], strategy(0, 1));
+        assert_eq!(world.pods().await, pods);
+        let sets = world.metadata(SETS).await;
+        assert_eq!(sets.len(), 1, "the Deployment has claimed it");
+        assert_eq!(sets[0]["ownerReferences"][0]["kind"], "Deployment");
+    }
+}
+
+/// What somebody else has, or selects other pods, stays as it is.
+#[tokio::test(start_paused = true)]
+async fn f29_only_replica_sets_that_were_left_behind_are_handed_over() {
+    let owner = json!([{ "apiVersion": "example.com/v1", "kind": "Set", "name": "s", "uid": "s", "controller": true }]);
+    for (field, value) in [
+        (
+            "/metadata/labels",
+            json!({ "fedrs.dev/federation": FEDERATION }),
+        ),
+        ("/metadata/ownerReferences", owner),
+        (
+            "/spec/selector/matchLabels",
+            json!({ "app": "web", "tier": "x" }),
+        ),
+    ] {
+        let world = World::new();
+        let mut other = left_behind();
+        other["metadata"]["ownerReferences"] = json!([]);
+        other["spec"]["template"]["metadata"]["labels"]["tier"] = json!("x");
+        *other.pointer_mut(field).unwrap() = value;
+        calls::post::<Value>(&world.client, SETS, &other)
+            .await
+            .unwrap();
+        let created = world.writer.carry_out(&deployment("web:1"), CREATE).await;
+        assert!(
+            matches!(created, Outcome::Written(_)),
+            "{field}: {created:?}"
+        );
+        world.settle().await;
+        let sets = world.get(SETS).await;
+        let found = sets["items"].as_array().unwrap().iter();
+        let mut found = found.filter(|set| set["metadata"]["name"] == "web");
+        let is_claimed =
+            |set: &Value| set["metadata"]["ownerReferences"][0]["kind"] == "Deployment";
+        assert!(!found.any(is_claimed), "{field}");
     }
 }
 

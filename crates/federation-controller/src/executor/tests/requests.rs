@@ -13,7 +13,7 @@ use tower::service_fn;
 use super::world::{Writer, selector, set, template};
 use crate::{
     check::{Outcome, Precondition, SetChange},
-    local_kind::local_kind,
+    local_kind::{local_kind, local_resource},
 };
 
 /// Requests, as a text.
@@ -43,6 +43,11 @@ fn list(kind: SetKind, path: &str) -> Value {
     json!({ "metadata": { "resourceVersion": "9" }, "items": [{ "metadata": metadata }] })
 }
 
+fn failure(code: u16, reason: &str) -> (u16, Value) {
+    let status = json!({ "kind": "Status", "code": code, "reason": reason, "message": "", "status": "Failure" });
+    (code, status)
+}
+
 /// A member that has the workload of a kind already, and keeps it as it is.
 fn member(kind: SetKind, exists: bool) -> (Client, Log) {
     let log = Log::default();
@@ -57,10 +62,11 @@ fn member(kind: SetKind, exists: bool) -> (Client, Log) {
             let is_list = path.ends_with("pods") || path.ends_with("replicasets");
             let (code, answer) = match parts.method {
                 Method::GET if is_list => (200, list(kind, path)),
-                Method::POST if exists => {
-                    let status = json!({ "kind": "Status", "code": 409, "reason": "AlreadyExists", "message": "", "status": "Failure" });
-                    (409, status)
+                // No ReplicaSet of the name was left behind.
+                Method::GET if !path.ends_with(&format!("{}/web", local_resource(kind))) => {
+                    failure(404, "NotFound")
                 }
+                Method::POST if exists => failure(409, "AlreadyExists"),
                 Method::DELETE => (200, json!({})),
                 _ => (200, live(kind)),
             };
@@ -146,7 +152,10 @@ async fn requests(kind: SetKind, changes: Vec<(&str, SetChange)>) -> String {
     };
     for (name, exists) in [("create", false), ("adopt", true)] {
         let (client, log) = member(kind, exists);
-        let change = SetChange::Create { replicas: 3 };
+        let change = SetChange::Create {
+            replicas: 3,
+            revision: None,
+        };
         Writer::new(client).carry_out(&set, change).await;
         show(name, &log);
     }

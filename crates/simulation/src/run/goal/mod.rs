@@ -342,7 +342,9 @@ impl Goal {
         }
         if !self.undecided.is_empty() {
             let available = running(runner, name, &sets);
-            let wanted = self.least_wanted(runner, &frs);
+            // What is found in a broken member may be rolled over at any time.
+            let budget = rollout.map_or(0, |rollout| rollout.limits(&frs).unavailable);
+            let wanted = self.least_wanted(runner, &frs).saturating_sub(budget);
             return (available < wanted).then(|| {
                 format!("{name}: {available} of {wanted} replicas are available: {sets:?}")
             });

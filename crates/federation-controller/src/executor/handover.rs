@@ -1,0 +1,115 @@
+//! Hands the pods of a ReplicaSet over to the Deployment that takes its place: those that a FederatedReplicaSet left when it was
+//! deleted with `deletionPolicy: Orphan` (F29, F30).
+//!
+//! ```text
+//! GET replicaset of the name: unowned, of the same selector, released
+//!   -> PATCH its labels, by which the Deployment claims it
+//!   -> POST the Deployment with its template, and at least as many replicas
+//!   -> compare the template by a dry run, as that of a Deployment that was found
+//! ```
+//!
+//! A Deployment replaces the pods of every other template. So it is created with the one that is there: what differs from the
+//! user's template is rolled out within the budget.
+
+use cluster_informer::DeploymentObject;
+use fedrs_api::SetKind;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use reflector::limited_value;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::{Value, json};
+
+use super::{LocalWorkload, json_patch::JsonPatch, live_set::LiveSet};
+use crate::{
+    calls::{self, CallError},
+    check::Outcome,
+    manifest::Source,
+};
+
+/// The values that a ReplicaSet may have: as many as a template.
+const MAX_VALUES: usize = 20_000;
+
+/// A ReplicaSet with its template.
+struct FoundReplicaSet {
+    live: LiveSet,
+    template: Value,
+}
+
+impl<'de> Deserialize<'de> for FoundReplicaSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = limited_value::<MAX_VALUES, _>(deserializer)?;
+        let template = object.pointer_mut("/spec/template").map(Value::take);
+        Ok(Self {
+            live: LiveSet::deserialize(object).map_err(serde::de::Error::custom)?,
+            template: template.unwrap_or_default(),
+        })
+    }
+}
+
+impl FoundReplicaSet {
+    /// Whether a Deployment with this selector takes its place: nobody else has it.
+    fn is_left_behind(&self, selector: &LabelSelector) -> bool {
+        let live = &self.live;
+        !live.metadata.is_deleting
+            && !live.has_controller()
+            && live.federation().is_none()
+            && live.spec.selector == *selector
+    }
+}
+
+impl LocalWorkload<'_> {
+    /// Creates the Deployment around the ReplicaSet of its name that was left behind, if there is one, with at least so many
+    /// `replicas`: running ones stay. No pod restarts.
+    pub(super) async fn take_over(
+        self,
+        source: &Source<'_>,
+        replicas: u32,
+    ) -> Result<Option<Outcome>, CallError> {
+        let path = self.replica_set();
+        let found = calls::get::<FoundReplicaSet>(&self.member.client, &path);
+        let found = match self.call("get replicaset", found).await {
+            Ok(found) if found.is_left_behind(&source.frs.selector) => found,
+            Ok(_) => return Ok(None),
+            Err(error) if error.code() == Some(404) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.label_as_in_template(&found).await?;
+        let replicas = replicas.max(found.live.spec.replicas.unwrap_or(0));
+        let mut deployment = json!(self.desired(source, replicas));
+        deployment["spec"]["template"] = found.template;
+        let path = self.collection();
+        let call = calls::post::<DeploymentObject>(&self.member.client, &path, &deployment);
+        let outcome = match self.written("create", call).await {
+            Ok(Outcome::Written(set)) => Outcome::Adopted {
+                set,
+                has_desired: self.has_template(source, &self.get().await?).await?,
+                changed: "its ReplicaSet was left behind".to_owned(),
+            },
+            Ok(outcome) => outcome,
+            Err(error) if error.code() == Some(409) => Box::pin(self.adopt(source, replicas)).await,
+            Err(error) => return Err(error),
+        };
+        Ok(Some(outcome))
+    }
+
+    /// A Deployment claims the ReplicaSets whose labels match its selector; those that fedrs wrote need not have such labels.
+    async fn label_as_in_template(self, found: &FoundReplicaSet) -> Result<(), CallError> {
+        let FoundReplicaSet { live, template } = found;
+        let wanted = template
+            .pointer("/metadata/labels")
+            .and_then(Value::as_object);
+        let texts = wanted.into_iter().flatten();
+        let texts = texts.filter_map(|(key, value)| Some((&**key, value.as_str()?)));
+        let metadata = &live.metadata;
+        let mut patch = JsonPatch::of_read(&metadata.uid, &metadata.resource_version);
+        patch.add_labels(live.has_labels(), texts);
+        let path = self.replica_set();
+        let call = calls::json_patch::<IgnoredAny>(&self.member.client, &path, &patch);
+        self.call("patch replicaset", call).await?;
+        Ok(())
+    }
+
+    fn replica_set(self) -> String {
+        let collection = self.collection_of(SetKind::FederatedReplicaSet);
+        format!("{collection}/{}", self.key.name)
+    }
+}
