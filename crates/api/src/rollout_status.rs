@@ -15,6 +15,9 @@ pub struct RolloutStatus {
     /// the spec changes. Only with `spec.rollout.onFailure: Undo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_revision: Option<String>,
+    /// Why a pod of the revision that has failed is not available: cluster, pod, and what it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_pod: Option<String>,
     /// The pods that may be unavailable, over all member clusters together.
     pub max_unavailable: i32,
     /// Of `maxUnavailable`: in use. Pods that are unavailable for whatever reason, and those that member clusters may make so.

@@ -21,6 +21,7 @@
 
 mod adoption;
 mod creation;
+mod failing_pod;
 mod handover;
 mod json_patch;
 mod live_set;

@@ -170,7 +170,7 @@ impl Reconciler {
         let (previous, members) = self.look(key, entry, grace_period, now);
         let settings = self.config.of_set(&frs.rescheduling);
         let revision = revision_name(&key.name, entry.template);
-        let snapshot = Snapshot {
+        let mut snapshot = Snapshot {
             frs,
             desired: entry.desired,
             template_hash: entry.template,
@@ -179,6 +179,7 @@ impl Reconciler {
                 revision: &revision,
                 recorded,
                 spec_revision,
+                failing_pod: None,
             }),
             previous: &previous,
             members: &members,
@@ -191,7 +192,14 @@ impl Reconciler {
             let refreshed = self.metrics.time("check", refresh);
             return self.report(key, entry, refreshed).await;
         }
-        let decided = self.metrics.time("check", || check::check(&snapshot, now));
+        let mut decided = self.metrics.time("check", || check::check(&snapshot, now));
+        let failing_pod = self.failing_pod(key, entry, &decided.status).await;
+        if failing_pod.is_some()
+            && let Some(rollout) = &mut snapshot.rollout
+        {
+            rollout.failing_pod = failing_pod.as_deref();
+            decided = self.metrics.time("check", || check::check(&snapshot, now));
+        }
         let refresh = StatusRefresh {
             status: decided.status,
             events: decided.events,

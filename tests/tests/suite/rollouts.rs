@@ -63,13 +63,23 @@ async fn until_rolled_out(env: &TestEnvironment, version: &str, replicas: u64) {
 }
 
 async fn reason(env: &TestEnvironment, type_: &str) -> String {
+    of_condition(env, type_, "reason").await
+}
+
+async fn of_condition(env: &TestEnvironment, type_: &str, field: &str) -> String {
     let status = env.frs("web").await["status"].clone();
     let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
     let found = conditions
         .iter()
         .find(|condition| condition["type"] == type_);
-    let reason = found.and_then(|condition| condition["reason"].as_str());
-    reason.unwrap_or_default().to_owned()
+    let text = found.and_then(|condition| condition[field].as_str());
+    text.unwrap_or_default().to_owned()
+}
+
+/// The condition names a pod that is not available, and says why.
+async fn assert_names_failing_pod(env: &TestEnvironment) {
+    let message = of_condition(env, "Progressing", "message").await;
+    assert!(message.contains(": pod web-"), "{message}");
 }
 
 /// Starts the set and watches it from the moment at which all of its replicas are available.
@@ -178,6 +188,7 @@ pub(crate) async fn l10_a_bad_version_stops_by_itself_and_never_locks(env: &mut 
         reason(env, "Progressing").await == "ProgressDeadlineExceeded"
     })
     .await;
+    assert_names_failing_pod(env).await;
     assert_eq!(reason(env, "Stalled").await, "ProgressDeadlineExceeded");
     assert!(
         versions(env).await.contains(&"1".to_owned()),
@@ -201,6 +212,7 @@ pub(crate) async fn l10_a_bad_version_is_undone_if_asked_for(env: &mut TestEnvir
     })
     .await;
     pods.assert_never_below(7);
+    assert_names_failing_pod(env).await;
     let set = env.frs("web").await;
     assert_eq!(set["status"]["currentRevision"], first);
     let container = &set["spec"]["template"]["spec"]["containers"][0];

@@ -41,6 +41,8 @@ pub struct RolloutSnapshot<'a> {
     pub revision: &'a str,
     /// The name of the revision of the spec: another one if it has failed, and is undone.
     pub spec_revision: &'a str,
+    /// Why a pod of a revision that has failed is not available, if the members were asked.
+    pub failing_pod: Option<&'a str>,
     /// What the host has recorded: the status of the last check may be ahead of it.
     pub recorded: &'a RolloutRecord,
 }

@@ -54,6 +54,8 @@ pub(super) struct Cached {
     pub(super) kept_revision: Option<(String, Option<String>)>,
     /// When the next attempt to keep the revision is due, after one that failed.
     pub(super) next_revision: Option<Instant>,
+    /// The revision that has failed, of which the members were asked why its pods are not available.
+    pub(super) asked_revision: Option<String>,
     /// The template of a revision that was read from the host.
     pub(super) read_template: Option<(String, Arc<ValidTemplate>)>,
     /// Attempts in a row to write the object that failed.

@@ -134,6 +134,32 @@ impl Reconciler {
         }
     }
 
+    /// Why a pod of the revision is not available, once for each revision that fails.
+    pub(super) async fn failing_pod(
+        &self,
+        key: &ObjectKey,
+        entry: &Entry,
+        status: &FederatedReplicaSetStatus,
+    ) -> Option<String> {
+        let rollout = status.rollout.as_deref();
+        let rollout = rollout.filter(|rollout| rollout.record.failed)?;
+        let revision = &rollout.record.revision;
+        let is_known = rollout.failing_pod.is_some()
+            || (self.cache).of_object(key, entry, |cached| {
+                cached.asked_revision.replace(revision.clone()).as_ref() == Some(revision)
+            });
+        if is_known {
+            return None;
+        }
+        let loans = rollout.record.loans.iter();
+        let rolling = loans.filter(|(_, loan)| loan.revision == *revision);
+        let members = rolling.filter_map(|(name, _)| self.members.access(name));
+        let members: Vec<_> = members.collect();
+        (self.executor)
+            .failing_pod(key, &members, entry.template)
+            .await
+    }
+
     fn history(&self) -> History<'_> {
         History {
             host: &self.host,

@@ -115,7 +115,7 @@ fn unwanted(observed: &Observed, member: &str, written: &Written<'_>) -> Option<
 }
 
 /// L10: no cluster of a step gets the template before all of the earlier steps had it, and it was approved. One that is found
-/// where no other had another template needs no approval.
+/// where no other had another template is not held up.
 fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Option<String> {
     let states = observed.set_states(written.name);
     let FrsState::Spec(Some(set)) = states.now() else {
@@ -148,6 +148,11 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
             .parts(written.name)
             .filter(|(name, _)| *name != member)
     };
+    // The first creation is no rollout; what is found later catches up.
+    let has_other = |had: &String| !had.is_empty() && *had != written.template;
+    if !others().any(|(_, part)| part.template.since(since).any(has_other)) {
+        return None;
+    }
     let is_behind = |part: &LocalSet| {
         part.complete
             .since(since)
@@ -160,11 +165,6 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
         return Some(format!(
             "{what}, but {behind} of an earlier step has not completed it"
         ));
-    }
-    // The first creation is no rollout; what is found later catches up.
-    let has_other = |had: &String| !had.is_empty() && *had != written.template;
-    if !others().any(|(_, part)| part.template.since(since).any(has_other)) {
-        return None;
     }
     let loans = &observed.rollout_status(written.name).now().record.loans;
     let revision = &loans.get(member)?.revision;

@@ -51,6 +51,7 @@ impl<'a> RolloutReport<'a> {
         status.rollout = Some(Box::new(RolloutStatus {
             step: self.step_name(self.decided.step).map(str::to_owned),
             failed_revision: self.failed_revision(status),
+            failing_pod: self.failing_pod().map(str::to_owned),
             max_unavailable: to_status(limits.unavailable),
             unavailable: to_status(in_use.unavailable),
             max_surge: to_status(limits.surge),
@@ -66,6 +67,14 @@ impl<'a> RolloutReport<'a> {
         let is_undone = before == Some(spec_revision)
             || self.decided.undo && status.current_revision.as_deref() != Some(spec_revision);
         is_undone.then(|| spec_revision.to_owned())
+    }
+
+    /// Why a pod of the revision that has failed is not available, as it was found once.
+    fn failing_pod(&self) -> Option<&'a str> {
+        let previous = self.decision.snapshot.previous.rollout.as_deref();
+        let known = previous.and_then(|rollout| rollout.failing_pod.as_deref());
+        let has_failed = self.decided.state.failed || self.is_undone();
+        self.snapshot.failing_pod.or(known).filter(|_| has_failed)
     }
 
     /// Whether the revision of the spec has failed, and another one is rolled out in its place.
@@ -157,11 +166,13 @@ impl<'a> RolloutReport<'a> {
             ConditionReason::ProgressDeadlineExceeded => {
                 let seconds = self.snapshot.settings.progress_deadline;
                 let seconds = seconds.map(|limit| limit.as_secs()).unwrap_or_default();
-                format!("no pod of revision {revision} became available for {seconds} s")
+                let why = self.failing_pod_text();
+                format!("no pod of revision {revision} became available for {seconds} s{why}")
             }
             ConditionReason::RolledBack => {
                 let failed = self.snapshot.spec_revision;
-                format!("revision {failed} has failed, and is rolled back to {revision}")
+                let why = self.failing_pod_text();
+                format!("revision {failed} has failed{why}, and is rolled back to {revision}")
             }
             ConditionReason::RolloutPaused => format!("paused: revision {revision}"),
             _ => format!("rolling out revision {revision}"),
@@ -169,6 +180,11 @@ impl<'a> RolloutReport<'a> {
         let parts = [Some(what), waiting, self.unknown_clusters()];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         parts.join("; ")
+    }
+
+    fn failing_pod_text(&self) -> String {
+        let pod = self.failing_pod().map(|pod| format!(" ({pod})"));
+        pod.unwrap_or_default()
     }
 
     /// Clusters of steps that are no members, or not yet: each may be a typing error.
