@@ -54,7 +54,13 @@ impl Account {
         let (mut requested, mut unavailable, mut surge, mut waiting) = (0, 0, 0, 0);
         let members = rollout.members.iter().map(|member| {
             let Some((found, loan)) = present(member, state) else {
-                return MemberAccount::default();
+                // Its replicas count as requested nowhere.
+                let lent = unseen(member, state).map_or(0, |loan| loan.strategy.surge);
+                surge += lent;
+                return MemberAccount {
+                    surge: lent,
+                    ..MemberAccount::default()
+                };
             };
             let reach = reach(found, loan);
             let lent = if is_planted(PlantedBug::BudgetLentTwice) {
@@ -94,6 +100,13 @@ impl Account {
             surge: self.limits.surge.saturating_sub(self.in_use.surge),
         }
     }
+}
+
+/// The loan of a member in the account whose Deployment is not known, as after a restart while the member is unreachable.
+pub(crate) fn unseen<'a>(member: &Member<'_>, state: &'a State) -> Option<&'a Loan> {
+    let is_unseen = member.state != MemberState::Lost && member.deployment.is_none();
+    let loan = state.loans.get(member.name);
+    loan.filter(|_| is_unseen)
 }
 
 /// The Deployment and the loan of a member that is in the account.

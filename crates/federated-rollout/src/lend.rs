@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::{
-    account::{Account, present},
+    account::{Account, present, unseen},
     budget::Budget,
     loan::reach,
     member::{Deployment, Member},
@@ -129,11 +129,14 @@ impl Concurrency {
     fn of(rollout: &Rollout<'_>, state: &State) -> Self {
         let mut active = BTreeMap::new();
         for member in rollout.members {
-            let Some((found, loan)) = present(member, state) else {
-                continue;
+            let is_active = match present(member, state) {
+                Some((found, loan)) => {
+                    loan.is_some_and(|loan| loan.revision == rollout.target)
+                        || found.revision == rollout.target && !found.is_complete()
+                }
+                None => unseen(member, state).is_some(),
             };
-            let has_loan = loan.is_some_and(|loan| loan.revision == rollout.target);
-            if has_loan || found.revision == rollout.target && !found.is_complete() {
+            if is_active {
                 *active.entry(step_of(rollout, member)).or_default() += 1;
             }
         }

@@ -16,7 +16,7 @@
 use jiff::Timestamp;
 
 use crate::{
-    account::present,
+    account::{present, unseen},
     loan::reach,
     rollout::Rollout,
     state::{Returned, State},
@@ -28,10 +28,15 @@ pub(crate) fn room(rollout: &Rollout<'_>, state: &State, now: Timestamp) -> u64 
     let Some(speed) = rollout.speed else {
         return u64::MAX;
     };
-    let members = rollout.members.iter();
-    let lent = members.filter_map(|member| present(member, state));
-    let lent = lent.map(|(found, loan)| {
-        reach(found, loan).pods() + loan.map(|loan| loan.replaced).unwrap_or_default()
+    let lent = rollout.members.iter().map(|member| {
+        let (reach, loan) = match present(member, state) {
+            Some((found, loan)) => (reach(found, loan), loan),
+            None => {
+                let loan = unseen(member, state);
+                (loan.map(|loan| loan.strategy).unwrap_or_default(), loan)
+            }
+        };
+        reach.pods() + loan.map(|loan| loan.replaced).unwrap_or_default()
     });
     let returned = state.returned.iter();
     let returned = returned.filter(|returned| after(returned.at, speed.min_delay) > now);

@@ -52,6 +52,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         2 => (cluster.clone(), 0..8_usize).prop_map(|(cluster, pod)| Op::Break(cluster, pod)),
         2 => cluster.clone().prop_map(|cluster| Op::Reach(cluster, Reach::Unreachable)),
         3 => cluster.clone().prop_map(|cluster| Op::Reach(cluster, Reach::Reachable)),
+        2 => Just(Op::Restart),
         1 => (cluster.clone(), flag.clone()).prop_map(|(cluster, cordoned)| Op::Cordon(cluster, cordoned)),
         1 => (cluster, flag.clone()).prop_map(|(cluster, moving)| Op::Moving(cluster, moving)),
         4 => (0..REVISIONS.len() - 1).prop_map(Op::Target),

@@ -209,7 +209,7 @@ impl Reconciler {
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let mut actions = decided.actions;
-        let lends = (self.cache).of_key(key, |cached| cached.is_new_record(&status));
+        let lends = (self.cache).of_key(key, |cached| cached.is_new_record(entry, &status));
         if !self.announce(key, entry, &status, &actions).await {
             actions.retain(|action| !action.change.creates());
         } else if lends {

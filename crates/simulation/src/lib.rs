@@ -24,6 +24,7 @@ pub mod hostile;
 mod invariants;
 mod join;
 mod observe;
+mod pace;
 mod plan;
 mod planted;
 mod print;

@@ -29,6 +29,7 @@ use crate::{
     changes::ChangeWaiter,
     connect::{Interceptors, Routes, member_file},
     crash::{CrashPoint, CrashableService, Lifetime},
+    pace::Pace,
     request::request,
     set_kind,
 };
@@ -165,8 +166,9 @@ impl SimFederation {
         let started = tokio::time::Instant::now();
         let stepped = Arc::<AtomicI64>::default();
         let clock = Clock::new({
-            let stepped = Arc::clone(&stepped);
+            let (stepped, pace) = (Arc::clone(&stepped), Pace::default());
             move || {
+                pace.count(started.elapsed());
                 let stepped = SignedDuration::from_secs(stepped.load(Ordering::Relaxed));
                 epoch + started.elapsed() + stepped
             }

@@ -59,6 +59,8 @@ pub(crate) struct Cluster {
     /// The spec that the controller has last acted on.
     synced: Spec,
     status: Status,
+    /// Whether the present leader has seen its Deployment.
+    pub(crate) is_known: bool,
     /// What was seen before the cluster became unreachable.
     seen: Option<(Spec, Status)>,
 }
@@ -87,6 +89,7 @@ impl Cluster {
             spec,
             synced: spec,
             status: Status::default(),
+            is_known: true,
             seen: None,
         };
         cluster.report();
@@ -124,6 +127,7 @@ impl Cluster {
 
     pub(crate) fn set_reach(&mut self, reach: Reach) {
         self.reach = reach;
+        self.is_known |= reach == Reach::Reachable;
         self.seen = match reach {
             Reach::Reachable => None,
             _ => self.seen.or(Some((self.spec, self.status))),

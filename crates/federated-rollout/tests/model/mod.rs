@@ -56,6 +56,8 @@ pub(crate) enum Op {
     Available(usize, usize),
     Break(usize, usize),
     Reach(usize, Reach),
+    /// Another leader starts: it knows nothing of the members that it can't reach.
+    Restart,
     Cordon(usize, bool),
     Moving(usize, bool),
     Target(usize),
@@ -132,7 +134,8 @@ impl World {
                 cordoned: cluster.cordoned,
                 creates: false,
                 moving: cluster.moving,
-                deployment: Some(cluster.view(cluster.pods.iter().any(lately))),
+                deployment: (cluster.is_known)
+                    .then(|| cluster.view(cluster.pods.iter().any(lately))),
             }
         };
         self.clusters.iter().map(member).collect()
@@ -216,6 +219,11 @@ impl World {
                 }
             }
             Op::Reach(cluster, reach) => self.reach(cluster % count, reach),
+            Op::Restart => {
+                for cluster in &mut self.clusters {
+                    cluster.is_known &= cluster.reach == Reach::Reachable;
+                }
+            }
             Op::Cordon(cluster, cordoned) => self.clusters[cluster % count].cordoned = cordoned,
             Op::Moving(cluster, moving) => self.clusters[cluster % count].moving = moving,
             Op::Target(target) => self.target = target,

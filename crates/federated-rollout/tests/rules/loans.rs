@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use federated_rollout::{
-    Account, Action, Amount, Budget, Deployment, Limits, Member, MemberState, Rollout, State,
+    Account, Action, Amount, Budget, Deployment, Limits, Member, MemberState, Rollout, State, Step,
     Strategy, WaitReason, step,
 };
 use rstest::rstest;
@@ -149,6 +149,56 @@ fn l14_an_unreachable_member_keeps_its_loan_and_a_lost_one_does_not() {
         assert_eq!(lent(&decision), expected);
         assert_eq!(decision.state.loans["eu"].lost, state == MemberState::Lost);
     }
+}
+
+/// Found by the simulation.
+#[test]
+fn l14_the_loan_of_a_member_that_was_not_seen_since_the_start_stays_in_use() {
+    let us = Deployment {
+        available: 5,
+        ..old(10)
+    };
+    let unseen = |state| Member {
+        state,
+        deployment: None,
+        ..member("eu", old(5))
+    };
+    for (state, lends_surge, expected) in [
+        (MemberState::Unknown, lends(0, 2), vec![("eu", 0, 2)]),
+        (
+            MemberState::Unknown,
+            lends(0, 1),
+            vec![("eu", 0, 1), ("us", 0, 1)],
+        ),
+        (
+            MemberState::Lost,
+            lends(0, 2),
+            vec![("eu", 0, 2), ("us", 0, 2)],
+        ),
+    ] {
+        let members = [unseen(state), member("us", old(10))];
+        let rollout = Rollout {
+            replicas: 15,
+            ..rollout(&members, 0, 2)
+        };
+        let recorded = crate::fixtures::state(&[("eu", lends_surge)]);
+        let decision = step(&rollout, &recorded, at(0));
+        assert_eq!(lent(&decision), expected, "{state:?}");
+        assert!(decision.account.in_use.surge <= 2);
+    }
+    // Its clusters count as being updated.
+    let steps = [Step {
+        members: &["eu", "us"],
+        max_concurrent: Some(1),
+        ..canary(Duration::ZERO)
+    }];
+    let members = [unseen(MemberState::Unknown), member("us", us)];
+    let rollout = Rollout {
+        steps: &steps,
+        ..rollout(&members, 9, 2)
+    };
+    let decision = step(&rollout, &state(&[("eu", lends(1, 0))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 1, 0)]);
 }
 
 #[test]

@@ -160,11 +160,13 @@ impl Cached {
         !RolloutRecord::of(status).lends_like(&self.host_record(entry))
     }
 
-    /// Whether the last status that was written lends something else. If it lends the same, and the host has not recorded it, this
-    /// version of its CRD drops it: to write it again and again would not help.
-    pub(super) fn is_new_record(&self, status: &FederatedReplicaSetStatus) -> bool {
+    /// Whether `status` lends what neither the host has recorded nor the last status that was written lends. If that one lends the
+    /// same, and the host has not recorded it, this version of its CRD drops it: to write it again and again would not help. If
+    /// the host has, perhaps by another leader, nothing is new.
+    pub(super) fn is_new_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
         let published = self.published.as_deref().map(RolloutRecord::of);
-        !RolloutRecord::of(status).lends_like(&published.unwrap_or_default())
+        self.lacks_record(entry, status)
+            && !RolloutRecord::of(status).lends_like(&published.unwrap_or_default())
     }
 
     fn host_record(&self, entry: &Entry) -> RolloutRecord {
@@ -458,6 +460,30 @@ mod tests {
             !is_older(&entry("b", "8", false).metadata, after),
             "another object"
         );
+    }
+
+    /// Found by the simulation: a controller that leads again checked without a pause.
+    #[test]
+    fn l14_what_another_leader_has_recorded_is_not_new() {
+        let status = |step: &str| {
+            let record = json!({ "begun": [step] }).to_string();
+            let status = json!({ "rollout": { "record": record } });
+            serde_json::from_value::<FederatedReplicaSetStatus>(status).unwrap()
+        };
+        let mut entry = entry("a", "8", false);
+        entry.status = Some(Arc::new(status("canary")));
+        let mut cached = Cached::default();
+        for (published, decided, expected) in [
+            (None, "canary", false),
+            (None, "second", true),
+            (Some("second"), "canary", false),
+            (Some("second"), "second", false),
+            (Some("canary"), "second", true),
+        ] {
+            cached.published = published.map(|step| Arc::new(status(step)));
+            let is_new = cached.is_new_record(&entry, &status(decided));
+            assert_eq!(is_new, expected, "{published:?} {decided}");
+        }
     }
 
     #[test]
