@@ -29,12 +29,11 @@ pub(crate) fn room(rollout: &Rollout<'_>, state: &State, now: Timestamp) -> u64 
         return u64::MAX;
     };
     let lent = rollout.members.iter().map(|member| {
-        let (reach, loan) = match present(member, state) {
-            Some((found, loan)) => (reach(found, loan), loan),
-            None => {
-                let loan = unseen(member, state);
-                (loan.map(|loan| loan.strategy).unwrap_or_default(), loan)
-            }
+        let (reach, loan) = if let Some((found, loan)) = present(member, state) {
+            (reach(found, loan), loan)
+        } else {
+            let loan = unseen(member, state);
+            (loan.map(|loan| loan.strategy).unwrap_or_default(), loan)
         };
         reach.pods() + loan.map(|loan| loan.replaced).unwrap_or_default()
     });

@@ -59,18 +59,50 @@ pub struct Returned {
     pub at: Timestamp,
 }
 
+impl Loan {
+    /// Whether both lend the same, whatever progress was seen.
+    fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            strategy,
+            beyond,
+            revision,
+            generation,
+            available: _,
+            replaced,
+            lost,
+        } = self;
+        *strategy == other.strategy
+            && *beyond == other.beyond
+            && *revision == other.revision
+            && *generation == other.generation
+            && *replaced == other.replaced
+            && *lost == other.lost
+    }
+}
+
 impl State {
-    /// Whether both lend the same, in the same step. They may differ in how much progress was seen, which only the deadline needs:
-    /// that need not be recorded at once.
+    /// Whether all that is lent here is lent in `recorded`, in the same step: whoever continues from that one lends nothing twice.
+    /// So this state need not be recorded at once. It may lack loans that have ended, and have seen more progress.
     #[must_use]
-    pub fn lends_like(&self, other: &Self) -> bool {
-        let bare = |state: &Self| {
-            let mut bare = state.clone();
-            bare.progressed = None;
-            bare.loans.values_mut().for_each(|loan| loan.available = 0);
-            bare
+    pub fn is_covered_by(&self, recorded: &Self) -> bool {
+        let Self {
+            revision,
+            begun,
+            soaking_since,
+            failed,
+            loans,
+            progressed: _,
+            returned: _,
+        } = self;
+        let is_recorded = |(name, loan): (&String, &Loan)| {
+            let recorded = recorded.loans.get(name);
+            recorded.is_some_and(|recorded| loan.is_like(recorded))
         };
-        bare(self) == bare(other)
+        *revision == recorded.revision
+            && *begun == recorded.begun
+            && *soaking_since == recorded.soaking_since
+            && *failed == recorded.failed
+            && loans.iter().all(is_recorded)
     }
 
     /// The state at the start of a rollout of `target`: if that is another revision, only what was lent stays.

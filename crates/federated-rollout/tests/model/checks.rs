@@ -11,7 +11,7 @@ use super::{
 impl World {
     /// What a decision has to keep to, whatever happens to it.
     pub(super) fn check_decision(&self, decision: &Decision) {
-        let before = self.account(&self.host);
+        let before = self.account(self.recorded());
         let after = self.account(&decision.state);
         let sum = |account: &Account| -> u64 {
             (account.members.iter())
@@ -39,7 +39,7 @@ impl World {
                 self.setup.portion.unwrap_or(u64::MAX),
             ),
         ] {
-            let (before, after) = (lent(&self.host, part), lent(&decision.state, part));
+            let (before, after) = (lent(self.recorded(), part), lent(&decision.state, part));
             assert!(
                 after <= limit.max(before),
                 "{before} lent of {limit}, then {after}: {:#?} {decision:#?}",
@@ -52,8 +52,8 @@ impl World {
 
     pub(super) fn check_steps(&self, decision: &Decision) {
         let state = &decision.state;
-        let same = self.host.revision == state.revision;
-        let begun = if same { self.host.begun.len() } else { 0 };
+        let same = self.recorded().revision == state.revision;
+        let begun = if same { self.recorded().begun.len() } else { 0 };
         let count = if self.setup.steps.is_empty() { 1 } else { 3 };
         let views = self.members();
         let has_template = |member: &Member<'_>| has_revision(member, self.target);

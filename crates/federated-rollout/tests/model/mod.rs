@@ -79,6 +79,8 @@ pub(crate) struct World {
     pub(crate) setup: Setup,
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) host: State,
+    /// What the leader decided last.
+    decided: State,
     version: u64,
     late: Vec<Late>,
     now: i64,
@@ -106,6 +108,7 @@ impl World {
             clusters,
             setup,
             host: State::default(),
+            decided: State::default(),
             version: 0,
             late: Vec::new(),
             now: 0,
@@ -189,8 +192,17 @@ impl World {
         })
     }
 
+    /// What the leader continues from: that loans have ended need not be on the host.
+    pub(crate) fn recorded(&self) -> &State {
+        if self.decided.is_covered_by(&self.host) {
+            &self.decided
+        } else {
+            &self.host
+        }
+    }
+
     pub(crate) fn decide(&self) -> Decision {
-        self.with_rollout(|rollout| step(rollout, &self.host, self.time()))
+        self.with_rollout(|rollout| step(rollout, self.recorded(), self.time()))
     }
 
     pub(crate) fn account(&self, state: &State) -> Account {
@@ -220,6 +232,7 @@ impl World {
             }
             Op::Reach(cluster, reach) => self.reach(cluster % count, reach),
             Op::Restart => {
+                self.decided = self.host.clone();
                 for cluster in &mut self.clusters {
                     cluster.is_known &= cluster.reach == Reach::Reachable;
                 }
@@ -279,7 +292,9 @@ impl World {
             };
             self.send(write, Late::Write(index, spec_write));
         }
-        if decision.state != self.host {
+        let waits = publish != Fate::Done && decision.state.is_covered_by(&self.host);
+        self.decided = decision.state.clone();
+        if decision.state != self.host && !waits {
             self.send(publish, Late::Publish(self.version, decision.state));
         }
     }
@@ -369,7 +384,7 @@ impl World {
 
     /// A mover's write, within the account. It publishes before it writes.
     fn scale(&mut self, index: usize, up: bool) {
-        let account = self.account(&self.host);
+        let account = self.account(self.recorded());
         let present = self.clusters.iter();
         let present = present.filter(|cluster| cluster.reach != Reach::Lost);
         let requested: u64 = present.map(Cluster::replicas).sum();
@@ -383,7 +398,10 @@ impl World {
         let replicas = cluster.replicas();
         if up {
             let is_missing = requested < self.replicas;
-            let has_room = account.in_use.surge < account.limits.surge && !member.moves_wait;
+            // The mover knows what was requested of members that were not seen since the start.
+            let beyond = requested.saturating_sub(self.replicas);
+            let in_use = account.in_use.surge.max(beyond);
+            let has_room = in_use < account.limits.surge && !member.moves_wait;
             if is_missing || has_room {
                 cluster.scale(replicas + 1);
                 self.version += 1;

@@ -59,11 +59,11 @@ pub struct RolloutRecord {
 }
 
 impl RolloutRecord {
-    /// Whether both record the same, but for how much progress was seen.
-    pub(crate) fn lends_like(&self, other: &Self) -> bool {
-        self.current_revision == other.current_revision
-            && self.failed_revision == other.failed_revision
-            && self.state.lends_like(&other.state)
+    /// Whether all that is lent here is lent in `recorded`: this record need not be on the host at once.
+    pub(crate) fn is_covered_by(&self, recorded: &Self) -> bool {
+        self.current_revision == recorded.current_revision
+            && self.failed_revision == recorded.failed_revision
+            && self.state.is_covered_by(&recorded.state)
     }
 
     /// What `status` records.

@@ -139,11 +139,11 @@ impl Cached {
     }
 
     /// What is lent to members, as the host has recorded it: by our last write, or by a later one of another leader. With the
-    /// progress that was seen since.
+    /// progress that was seen since, and without the loans that have ended.
     pub(super) fn recorded_rollout(&self, entry: &Entry) -> RolloutRecord {
         let recorded = self.host_record(entry);
         let decided = RolloutRecord::of(&self.status);
-        let mut known = if decided.lends_like(&recorded) {
+        let mut known = if decided.is_covered_by(&recorded) {
             decided
         } else {
             recorded
@@ -157,7 +157,7 @@ impl Cached {
 
     /// Whether `status` lends what the host has not recorded.
     pub(super) fn lacks_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
-        !RolloutRecord::of(status).lends_like(&self.host_record(entry))
+        !RolloutRecord::of(status).is_covered_by(&self.host_record(entry))
     }
 
     /// Whether `status` lends what neither the host has recorded nor the last status that was written lends. If that one lends the
@@ -166,7 +166,7 @@ impl Cached {
     pub(super) fn is_new_record(&self, entry: &Entry, status: &FederatedReplicaSetStatus) -> bool {
         let published = self.published.as_deref().map(RolloutRecord::of);
         self.lacks_record(entry, status)
-            && !RolloutRecord::of(status).lends_like(&published.unwrap_or_default())
+            && !RolloutRecord::of(status).is_covered_by(&published.unwrap_or_default())
     }
 
     fn host_record(&self, entry: &Entry) -> RolloutRecord {

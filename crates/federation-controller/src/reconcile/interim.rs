@@ -24,8 +24,8 @@ pub(super) fn is_interim(
     status: &FederatedReplicaSetStatus,
 ) -> bool {
     is_true(&status.conditions, ConditionType::Reconciling)
-        && (published.map(RolloutRecord::of).unwrap_or_default())
-            .lends_like(&RolloutRecord::of(status))
+        && RolloutRecord::of(status)
+            .is_covered_by(&published.map(RolloutRecord::of).unwrap_or_default())
         && published.map(problems).unwrap_or_default() == problems(status)
         && published.map(internal_state).unwrap_or_default() == internal_state(status)
 }

@@ -76,8 +76,8 @@ impl Reconciler {
         self.metrics.spent("publish", started);
     }
 
-    /// Publishes the `status` of a decision before anything is done if it lends parts of a budget, or takes them back: only what is
-    /// recorded may be used (L14). Also before `actions` create what no status knows of, beside other local ReplicaSets: a
+    /// Publishes the `status` of a decision before anything is done if it lends parts of a budget: only what is recorded may be
+    /// used (L14). Also before `actions` create what no status knows of, beside other local ReplicaSets: a
     /// new leader would believe nothing that these show (F20). Returns whether the host has it; else the object is checked again.
     pub(super) async fn announce(
         &self,

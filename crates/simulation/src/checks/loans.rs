@@ -51,6 +51,11 @@ impl Lent<'_> {
             let reach = most(part.reach.since(since));
             let (least, most_missing) = part.missing_since(since);
             before.unavailable += old.unavailable.max(reach.unavailable).max(most_missing);
+            // What is in a lost member is replaced elsewhere, and does not count.
+            let is_lost = (self.new.record.loans.get(member)).is_some_and(|loan| loan.lost);
+            if is_lost {
+                continue;
+            }
             after.unavailable += new.unavailable.max(least);
             requested += part.desired.since(since).max().copied().unwrap_or(0);
             let (least, most_surplus) = part.surplus_since(since);
