@@ -24,7 +24,9 @@ pub(crate) fn of_release(
     let name = &change.name;
     let since = observed.deleted_since(name).filter(|_| is_release)?;
     // What cannot be reached by then stays behind, and the controller says so.
-    if since.elapsed() >= observed.config().deletion_deadline {
+    let deadline = observed.config().deletion_deadline;
+    let earliest = since.checked_sub(deadline).unwrap_or(since);
+    if since.elapsed() >= deadline || observed.has_host_clock_jumped_since(earliest) {
         return None;
     }
     let is_left = |set: &Object| {

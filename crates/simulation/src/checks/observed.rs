@@ -45,6 +45,8 @@ pub(crate) struct Observed {
     host: Visibility,
     /// Whether the host was ever restored from a backup.
     was_host_restored: bool,
+    /// When the host's clock last jumped.
+    host_clock_jumped: Option<Instant>,
     /// Until when something that has happened may start pods beside a rollout.
     disturbed_until: Option<Instant>,
 }
@@ -91,6 +93,7 @@ impl Observed {
                 .collect(),
             host: Visibility::default(),
             was_host_restored: false,
+            host_clock_jumped: None,
             disturbed_until: None,
         }
     }
@@ -375,6 +378,16 @@ impl Observed {
     pub(crate) fn disturb(&mut self, time: Duration) {
         let until = Instant::now() + time;
         self.disturbed_until = self.disturbed_until.max(Some(until));
+    }
+
+    /// Records that the host's clock jumps.
+    pub(crate) fn host_clock_jumps(&mut self) {
+        self.host_clock_jumped = Some(Instant::now());
+    }
+
+    /// Whether the host's clock has jumped since then: its times of before mean nothing to a controller that starts.
+    pub(super) fn has_host_clock_jumped_since(&self, time: Instant) -> bool {
+        self.host_clock_jumped.is_some_and(|at| at >= time)
     }
 
     /// Whether something may have started pods beside rollouts.

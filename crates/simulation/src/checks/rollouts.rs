@@ -168,11 +168,17 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
     }
     let loans = &observed.rollout_status(written.name).now().record.loans;
     let revision = &loans.get(member)?.revision;
-    let mut steps = spec
-        .steps
-        .iter()
-        .take(place + 1)
-        .filter(|step| step.needs_approval);
+    // A step had begun if one of its members had the template when the user asked for the approval.
+    let had_begun = |step: usize| {
+        let mut of_step = observed.parts(written.name);
+        of_step.any(|(name, part)| {
+            let had = part.template.since(since).next();
+            spec.step_of(name) == step && had == Some(&written.template)
+        })
+    };
+    let steps = spec.steps.iter().enumerate().take(place + 1);
+    let steps = steps.filter(|(number, step)| step.needs_approval && !had_begun(*number));
+    let mut steps = steps.map(|(_, step)| step);
     let is_approved = |step: &str| {
         states.since(since).any(|state| match state {
             FrsState::Spec(Some(set)) => (set.rollout.as_ref()).is_some_and(|spec| {

@@ -9,7 +9,7 @@ use tokio::time::Duration;
 
 use super::runner::{Runner, Timer};
 use crate::{
-    checks::{OutageKind, RESTORED, is_of_other_federation},
+    checks::{Observed, OutageKind, RESTORED, is_of_other_federation},
     hostile::Attack,
     join::{MEMBERS_PATH, secret_name},
     plan::{Action, Fault, Selected, recovered_rollout},
@@ -412,6 +412,9 @@ impl Runner {
             self.federation.step_clock(by);
         } else {
             self.federation.cluster(clock).clock().step(by);
+        }
+        if clock == HOST {
+            self.recorder.observe(Observed::host_clock_jumps);
         }
         self.count("clock steps");
     }
