@@ -23,11 +23,13 @@ fn writes(changes: &mut Changes) -> Vec<String> {
         let object = change.new.as_deref().unwrap_or(&Value::Null);
         let old = change.old.as_deref().unwrap_or(&Value::Null);
         match object["kind"].as_str() {
-            Some("FederatedReplicaSet") if object["status"] != old["status"] && !old.is_null() => {
+            Some("FederatedReplicaSet" | "FederatedDeployment")
+                if object["status"] != old["status"] && !old.is_null() =>
+            {
                 let ready = &object["status"]["readyReplicas"];
                 writes.push(format!("status with {ready} ready"));
             }
-            Some("FederatedReplicaSet")
+            Some("FederatedReplicaSet" | "FederatedDeployment")
                 if object["metadata"]["finalizers"] != old["metadata"]["finalizers"] =>
             {
                 writes.push("finalizer".to_owned());
@@ -36,6 +38,7 @@ fn writes(changes: &mut Changes) -> Vec<String> {
                 let reason = object["reason"].as_str().unwrap();
                 writes.push(format!("event {reason}"));
             }
+            Some("ControllerRevision") => writes.push("revision".to_owned()),
             // The user's, and those about members.
             _ => {}
         }
@@ -85,6 +88,23 @@ async fn f38_a_set_costs_few_writes_on_the_host() {
     seconds(120).await;
     let scaled = writes(&mut changes);
     assert!(scaled.len() <= 4, "{scaled:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn l14_a_rollout_costs_few_writes_on_the_host() {
+    let mut federation = SimFederation::start(SimFederationSpec::default()).await;
+    federation.deploys("web");
+    federation.create(&frs("web", 9, &even(true))).await;
+    federation.wait_until("ready", 10, is_ready).await;
+    seconds(120).await;
+    let mut changes = federation.host().api().changes();
+    let image = json!([{ "name": "main", "image": "registry.example/main:2" }]);
+    let template = json!({ "spec": { "template": { "spec": { "containers": image } } } });
+    federation.patch("web", &template).await;
+    seconds(120).await;
+    assert!(is_ready(&federation).await);
+    let written = writes(&mut changes);
+    assert!(written.len() <= 8, "{written:?}");
 }
 
 #[tokio::test(start_paused = true)]

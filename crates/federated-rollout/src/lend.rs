@@ -103,7 +103,7 @@ fn needs_loan(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: Option<&Loan>
     }
 }
 
-/// Whether the member makes use of all of its loan, and could use more.
+/// Whether the member makes use of all of its loan, and has more old pods than it can replace at once.
 fn can_grow(
     rollout: &Rollout<'_>,
     state: &State,
@@ -118,7 +118,7 @@ fn can_grow(
     };
     found.revision == rollout.target
         && found.is_observed()
-        && found.is_rolling()
+        && found.pods.saturating_sub(found.updated) > found.strategy.pods()
         && state.loans.get(member.name).is_some_and(is_used)
 }
 

@@ -116,7 +116,7 @@ pub(crate) struct LateOutcome {
     pub(crate) member: String,
     pub(crate) outcome: Outcome,
     /// The event to record if the action was carried out.
-    pub(crate) event: Event,
+    pub(crate) event: Option<Event>,
     /// What was written.
     pub(crate) desired: DesiredHashes,
 }

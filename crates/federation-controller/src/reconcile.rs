@@ -231,7 +231,7 @@ impl Reconciler {
         outcomes.extend(created);
         let events = actions.iter().filter_map(|action| {
             let outcome = outcomes.get(&action.member)?;
-            event_of(key, &action.member, &action.event, outcome)
+            event_of(key, &action.member, action.event.as_ref(), outcome)
         });
         for event in at_once(events) {
             self.record(key, entry, event);
@@ -289,7 +289,7 @@ impl Reconciler {
         let mut previous = Arc::unwrap_or_clone(previous);
         check::bound_times(&mut previous.clusters, now, &self.config);
         for late in arrived {
-            if let Some(event) = event_of(key, &late.member, &late.event, &late.outcome) {
+            if let Some(event) = event_of(key, &late.member, late.event.as_ref(), &late.outcome) {
                 self.record(key, entry, event);
             }
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
@@ -379,8 +379,13 @@ impl Reconciler {
     }
 }
 
-/// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
-fn event_of(key: &ObjectKey, cluster: &str, done: &Event, outcome: &Outcome) -> Option<Event> {
+/// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out, if there is one.
+fn event_of(
+    key: &ObjectKey,
+    cluster: &str,
+    done: Option<&Event>,
+    outcome: &Outcome,
+) -> Option<Event> {
     if let Outcome::Conflict(message)
     | Outcome::Unknown(message)
     | Outcome::TemplateUnknown(message) = outcome

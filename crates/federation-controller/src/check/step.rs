@@ -1,7 +1,6 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
 use federated_rollout::{Action as RolloutAction, Decision, MemberAccount};
-use fedrs_api::SetKind;
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
@@ -99,7 +98,7 @@ impl Step {
                     step.requested = step.requested.or(adopted).max(Some(believed));
                     step.writes = step.writes.with_write(now);
                     actions.push(action(
-                        snapshot.frs.key.kind,
+                        snapshot,
                         member,
                         &plan.members[index],
                         change,
@@ -186,12 +185,14 @@ fn next_replicas(
 }
 
 fn action(
-    kind: SetKind,
+    snapshot: &Snapshot<'_>,
     member: &MemberEvaluation<'_>,
     target: &MemberTarget,
     change: SetChange,
     writes: &WriteBackoff,
 ) -> Action {
+    let kind = snapshot.frs.key.kind;
+    let is_news = is_news(snapshot, member, &change);
     let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
     let repairs = writes.restores() && !is_update;
     let name = &member.member.name;
@@ -205,10 +206,19 @@ fn action(
     }
     Action {
         member: name.clone(),
-        event: change.event(kind, name, &why, repairs),
+        event: is_news.then(|| change.event(kind, name, &why, repairs)),
         change,
         repairs,
     }
+}
+
+/// Whether people want to know of the change: not of a loan that grows or ends.
+fn is_news(snapshot: &Snapshot<'_>, member: &MemberEvaluation<'_>, change: &SetChange) -> bool {
+    let SetChange::Rollout { action, .. } = change else {
+        return true;
+    };
+    let target = snapshot.rollout.map(|rollout| rollout.revision);
+    matches!(action, RolloutAction::Roll(_)) && member.revision(snapshot).as_deref() != target
 }
 
 /// What moves may rely on in the member with this index; `None` without a rollout.

@@ -67,8 +67,8 @@ fn unlent(observed: &Observed, member: &str, written: &Written<'_>) -> Option<St
     let (uses, generation) = (Reach::of_strategy(written.new), generation(written.old));
     let record = observed.rollout_status(name).now();
     let wrong = match record.record.loans.get(member) {
-        // A member without replicas needs none.
-        None if desired(Some(written.old)) == 0 && uses == Reach::SMALLEST => return None,
+        // A member without replicas needs none; that one has ended need not be stored.
+        _ if desired(Some(written.old)) == 0 && uses == Reach::SMALLEST => return None,
         None => "the host has stored no loan".to_owned(),
         Some(loan) if loan.generation != generation => {
             format!(
