@@ -69,6 +69,7 @@ struct Containers(Option<String>);
 /// Why the pod has no node, or is not ready.
 #[derive(Default)]
 struct Conditions {
+    is_ready: bool,
     unscheduled: Option<String>,
     unready: Option<String>,
 }
@@ -120,6 +121,7 @@ impl<'de> Deserialize<'de> for Conditions {
         for_each_item(deserializer, |condition: Condition<'_>| {
             match (&*condition.r#type.0, &*condition.status.0) {
                 ("PodScheduled", "False") => conditions.unscheduled = condition.why.text(),
+                ("Ready", "True") => conditions.is_ready = true,
                 ("Ready", "False") => conditions.unready = condition.why.text(),
                 _ => {}
             }
@@ -161,10 +163,12 @@ impl Pod {
             container_statuses,
             conditions,
         } = self.status;
+        let nothing = (!conditions.is_ready).then(|| "not ready".to_owned());
         let why = (init_container_statuses.0)
             .or(container_statuses.0)
             .or(conditions.unscheduled)
-            .or(conditions.unready)?;
+            .or(conditions.unready)
+            .or(nothing)?;
         Some(format!("pod {}: {why}", self.metadata.name))
     }
 }
@@ -274,7 +278,7 @@ mod tests {
                 json!({ "containerStatuses": [{ "name": "main", "state": { "running": {} } }], "conditions": [{ "type": "Ready", "status": "True" }] }),
                 None,
             ),
-            (Value::Null, None),
+            (Value::Null, Some("not ready")),
         ] {
             let pod = json!({ "metadata": { "name": "web-1" }, "status": status });
             let read: Pod = serde_json::from_str(&pod.to_string()).unwrap();
