@@ -41,6 +41,8 @@ pub(super) struct MemberStep {
     pub(super) requested: Option<u64>,
     /// The replicas beyond those that no status shows; fewer once a write has removed some.
     pub(super) unpublished: u64,
+    /// Whether no replica is removed before the rollout in the member has ended.
+    pub(super) waits_for_rollout: bool,
     /// The end of the backoff, if the local ReplicaSet needs a write that waits for it.
     pub(super) held_until: Option<Timestamp>,
     /// The history of the writes, with the one of this step.
@@ -56,8 +58,11 @@ impl Step {
         writes: Writes,
         now: Timestamp,
     ) -> Self {
+        let held: Vec<_> = (0..members.len())
+            .map(|index| waits_for_rollout(snapshot, rollout, index))
+            .collect();
         let next = match plan {
-            Some(plan) => next_replicas(members, (plan, rollout), now, snapshot.settings),
+            Some(plan) => next_replicas(members, (plan, rollout, &held), now, snapshot.settings),
             None => members.iter().map(MemberEvaluation::requested).collect(),
         };
         let plan = plan.filter(|_| !snapshot.frs.paused);
@@ -68,6 +73,7 @@ impl Step {
                 next,
                 requested: member.previously_requested,
                 unpublished: member.previously_unpublished(),
+                waits_for_rollout: held[index],
                 held_until: None,
                 writes: member.writes.clone(),
             };
@@ -131,10 +137,10 @@ impl MemberStep {
     }
 }
 
-/// `spec.replicas` of each member after the next step.
+/// `spec.replicas` of each member after the next step; not less than now of those that are `held`.
 fn next_replicas(
     members: &[MemberEvaluation<'_>],
-    (plan, rollout): (&Plan, Option<&Decision>),
+    (plan, rollout, held): (&Plan, Option<&Decision>, &[bool]),
     now: Timestamp,
     settings: &Config,
 ) -> Vec<u64> {
@@ -177,11 +183,25 @@ fn next_replicas(
         })
         .collect();
     let mut next = next_step(&states, plan.bounds).into_iter();
-    let of_member = |member: &MemberEvaluation<'_>| {
+    let of_member = |(member, held): (&MemberEvaluation<'_>, &bool)| {
+        let requested = member.requested();
         let next = member.eligibility.is_writable().then(|| next.next());
-        next.flatten().unwrap_or_else(|| member.requested())
+        let next = next.flatten().unwrap_or(requested);
+        if *held { next.max(requested) } else { next }
     };
-    members.iter().map(of_member).collect()
+    members.iter().zip(held).map(of_member).collect()
+}
+
+/// Whether no replica is removed from the member with this index before the rollout there has ended. A Deployment scales pods of
+/// several templates in proportion; and one that is scaled down to what its old ReplicaSet just has takes that for a change of
+/// its size for ever, and never goes on (kube-controller-manager 1.36). One that has failed, or is paused, holds up nothing.
+fn waits_for_rollout(snapshot: &Snapshot<'_>, rollout: Option<&Decision>, member: usize) -> bool {
+    let is_paused = snapshot
+        .rollout
+        .is_none_or(|rollout| rollout.settings.paused);
+    let has_failed = rollout.is_none_or(|rollout| rollout.state.failed);
+    let moves_wait = account(rollout, member).is_some_and(|account| account.moves_wait);
+    moves_wait && !is_paused && !has_failed
 }
 
 fn action(

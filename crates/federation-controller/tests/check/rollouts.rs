@@ -55,15 +55,19 @@ fn deployment(extra: Value) -> ValidFederatedDeployment {
 
 /// A member whose Deployment runs 3 pods of the old template.
 fn member(name: &str) -> Member {
-    let mut member = running(name, 3);
+    member_with(name, 3)
+}
+
+fn member_with(name: &str, pods: u32) -> Member {
+    let mut member = running(name, pods);
     let set = member.view.workload.as_mut().unwrap();
     set.deployment = Some(Box::new(DeploymentState {
         strategy: RolloutStrategy::default(),
-        updated_replicas: 3,
+        updated_replicas: pods,
         written_template: OLD,
         ..DeploymentState::default()
     }));
-    member.view.pods.by_template = vec![(OLD, 3)];
+    member.view.pods.by_template = vec![(OLD, pods)];
     member
 }
 
@@ -236,6 +240,43 @@ fn l6_a_deployment_that_was_deleted_is_created_in_the_revision_that_its_step_has
     assert!(waits.iter().any(is_told), "{waits:?}");
     world.recorded.current_revision = None;
     assert_eq!(created(&world), [""], "the first creation");
+}
+
+/// Found by the simulation: a Deployment that is scaled down in the middle of a rollout may never go on.
+#[test]
+fn l14_no_replica_is_removed_from_a_member_before_the_rollout_there_has_ended() {
+    for (fields, failed, removes) in [
+        (json!({}), false, false),
+        (json!({}), true, true),
+        (json!({ "paused": true }), false, true),
+    ] {
+        let clusters = json!({ "a": { "weight": 0 }, "*": { "weight": 1 } });
+        let mut fields = fields;
+        fields["placement"] = json!({ "rebalance": true, "clusters": clusters });
+        let mut world = World::new(fields);
+        for other in [1, 2] {
+            let member = &mut world.members[other];
+            *member = member_with(&member.name, 5);
+            world.previous.clusters[other].internal.requested_replicas = Some(5);
+        }
+        world.deployment(0).updated_replicas = 1;
+        world.recorded.state.revision = revision(NEW);
+        world.recorded.state.begun = vec![String::new()];
+        world.recorded.state.failed = failed;
+        let decided = world.check();
+        let is_down =
+            |change: &SetChange| matches!(change, SetChange::Scale { from, to, .. } if to < from);
+        let mut of_a = decided.actions.iter().filter(|action| action.member == "a");
+        assert_eq!(
+            of_a.any(|action| is_down(&action.change)),
+            removes,
+            "{failed} {:?}",
+            decided.actions
+        );
+        let waits = &decided.status.clusters[0].waits;
+        let is_told = |wait: &ClusterWait| wait.message.starts_with("the rollout in the cluster");
+        assert_eq!(waits.iter().any(is_told), !removes, "{waits:?}");
+    }
 }
 
 #[test]

@@ -429,3 +429,15 @@ async fn annotations_are_copied_and_count_as_a_generation() {
     cluster.until_rolled_out().await;
     assert_eq!(cluster.sets().len(), 1);
 }
+
+/// A change of the replicas right after one of the template, before the controller has seen either.
+#[tokio::test(start_paused = true)]
+async fn a_template_and_replicas_that_change_at_once_are_rolled_out() {
+    let cluster = Cluster::new(2, 110).await;
+    cluster.create_deployment(rolling(3, 0, 1));
+    cluster.until_rolled_out().await;
+    cluster.set_image("app:2");
+    cluster.change(|spec| spec["replicas"] = json!(2));
+    cluster.until_rolled_out().await;
+    assert_eq!(cluster.sizes(), sizes(&[("app:1", 0), ("app:2", 2)]));
+}

@@ -151,6 +151,9 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
             "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
         );
         ClusterWait::new(WaitReason::EarlierWrites, what, until)
+    } else if member.step.waits_for_rollout {
+        let what = format!("the rollout in the cluster, before {replicas} can be removed");
+        ClusterWait::new(WaitReason::Rollout, what, None)
     } else if member.waits_for_unknown() {
         let what = format!("clusters whose state is unknown, before {replicas} can be removed");
         ClusterWait::new(WaitReason::Recovery, what, None)
