@@ -54,13 +54,18 @@ impl Account {
         let (mut requested, mut unavailable, mut surge, mut waiting) = (0, 0, 0, 0);
         let members = rollout.members.iter().map(|member| {
             let Some((found, loan)) = present(member, state) else {
-                // Its replicas count as requested nowhere.
-                let lent = unseen(member, state).map_or(0, |loan| loan.strategy.surge);
-                surge += lent;
-                return MemberAccount {
-                    surge: lent,
+                let is_unseen = member.state == MemberState::Unknown;
+                let account = MemberAccount {
+                    // Any of them may be unavailable.
+                    unavailable: if is_unseen { member.requested } else { 0 },
+                    surge: unseen(member, state).map_or(0, |loan| loan.strategy.surge),
                     ..MemberAccount::default()
                 };
+                requested += account.unavailable;
+                unavailable += account.unavailable;
+                waiting += account.unavailable;
+                surge += account.surge;
+                return account;
             };
             let reach = reach(found, loan);
             let lent = if is_planted(PlantedBug::BudgetLentTwice) {

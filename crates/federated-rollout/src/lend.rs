@@ -219,11 +219,13 @@ impl Share {
             return Err(Refusal::Budget);
         }
         let is_replaced = loan.is_some_and(|loan| !loan.is_for(rollout.target, found));
-        // What is in effect beyond a budget that was changed would be recalled and lent for ever: it has to end first.
-        if before.surge > limits.surge {
+        // What was lent may still be written; what is in effect without a loan ends with the write.
+        let kept = loan.map_or(Strategy::default(), |_| before);
+        // What was lent beyond a budget that was changed would be recalled and lent for ever: it has to end first.
+        if kept.surge > limits.surge {
             return Err(Refusal::Budget);
         }
-        let strategy = self.at_speed(rollout, found, wanted, before, is_replaced)?;
+        let strategy = self.at_speed(rollout, found, wanted, (before, kept), is_replaced)?;
         if loan.is_some()
             && !is_replaced
             && strategy.pods() < before.pods() + before.pods().div_ceil(2)
@@ -259,11 +261,11 @@ impl Share {
         rollout: &Rollout<'_>,
         found: &Deployment<'_>,
         wanted: Strategy,
-        before: Strategy,
+        (before, kept): (Strategy, Strategy),
         is_replaced: bool,
     ) -> Result<Strategy, Refusal> {
         let Some(speed) = rollout.speed else {
-            return Ok(wanted.or(before));
+            return Ok(wanted.or(kept));
         };
         let has_no_room = speed.portion <= before.pods();
         let pods = match is_replaced {
@@ -273,10 +275,10 @@ impl Share {
         };
         let unavailable = wanted.unavailable.min(pods);
         let strategy = Strategy::new(unavailable, wanted.surge.min(pods - unavailable));
-        let strategy = if strategy.covers(before) {
+        let strategy = if strategy.covers(kept) {
             strategy
         } else {
-            before
+            kept
         };
         if strategy.pods() == 0 || strategy.pods() > pods {
             return Err(Refusal::Speed);

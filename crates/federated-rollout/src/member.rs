@@ -15,6 +15,8 @@ pub struct Member<'a> {
     pub moving: bool,
     /// The Deployment there.
     pub deployment: Option<Deployment<'a>>,
+    /// Replicas that were requested of a member whose Deployment is not known, as after a restart while it can't be reached.
+    pub requested: u64,
     /// Without a Deployment: it should get one. The caller creates it with [`Strategy::WITHOUT_LOAN`], and with the template that
     /// [`Decision::creates_previous`](crate::Decision::creates_previous) tells.
     pub creates: bool,

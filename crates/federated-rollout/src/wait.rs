@@ -26,7 +26,7 @@ pub enum WaitReason {
     Paused,
     /// The rollout has failed.
     Failed,
-    /// A move that touches it goes first.
+    /// Pods without a node get one, or go elsewhere, first.
     MoveFirst,
     /// Another step goes first.
     Step {

@@ -116,7 +116,8 @@ pub(crate) struct LateOutcome {
     pub(crate) member: String,
     pub(crate) outcome: Outcome,
     /// The event to record if the action was carried out.
-    pub(crate) event: Option<Event>,
+    pub(crate) event: Event,
+    pub(crate) is_news: bool,
     /// What was written.
     pub(crate) desired: DesiredHashes,
 }
@@ -206,6 +207,7 @@ impl Executor {
                     member: action.member,
                     outcome,
                     event: action.event,
+                    is_news: action.is_news,
                     desired,
                 });
             }

@@ -231,7 +231,12 @@ impl Reconciler {
         outcomes.extend(created);
         let events = actions.iter().filter_map(|action| {
             let outcome = outcomes.get(&action.member)?;
-            event_of(key, &action.member, action.event.as_ref(), outcome)
+            event_of(
+                key,
+                &action.member,
+                (&action.event, action.is_news),
+                outcome,
+            )
         });
         for event in at_once(events) {
             self.record(key, entry, event);
@@ -289,7 +294,12 @@ impl Reconciler {
         let mut previous = Arc::unwrap_or_clone(previous);
         check::bound_times(&mut previous.clusters, now, &self.config);
         for late in arrived {
-            if let Some(event) = event_of(key, &late.member, late.event.as_ref(), &late.outcome) {
+            if let Some(event) = event_of(
+                key,
+                &late.member,
+                (&late.event, late.is_news),
+                &late.outcome,
+            ) {
                 self.record(key, entry, event);
             }
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
@@ -379,11 +389,11 @@ impl Reconciler {
     }
 }
 
-/// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out, if there is one.
+/// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
 fn event_of(
     key: &ObjectKey,
     cluster: &str,
-    done: Option<&Event>,
+    (done, is_news): (&Event, bool),
     outcome: &Outcome,
 ) -> Option<Event> {
     if let Outcome::Conflict(message)
@@ -392,7 +402,12 @@ fn event_of(
     {
         tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
     }
-    outcome_event(key.kind, cluster, done, outcome)
+    let event = outcome_event(key.kind, cluster, done, outcome)?;
+    if !is_news && event == *done {
+        tracing::debug!(frs = %key, cluster, "{}", event.message);
+        return None;
+    }
+    Some(event)
 }
 
 /// The duration from `now` until `time`, rounded up: a wait must not end before `time`.

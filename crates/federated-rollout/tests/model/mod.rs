@@ -135,6 +135,7 @@ impl World {
                     Reach::Lost => MemberState::Lost,
                 },
                 cordoned: cluster.cordoned,
+                requested: cluster.replicas(),
                 creates: false,
                 moving: cluster.moving,
                 deployment: (cluster.is_known)

@@ -51,6 +51,7 @@ pub(crate) fn member<'a>(name: &'a str, deployment: Deployment<'a>) -> Member<'a
         name,
         state: MemberState::Writable,
         cordoned: false,
+        requested: 0,
         creates: false,
         moving: false,
         deployment: Some(deployment),

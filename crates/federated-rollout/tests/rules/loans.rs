@@ -151,6 +151,42 @@ fn l14_an_unreachable_member_keeps_its_loan_and_a_lost_one_does_not() {
     }
 }
 
+/// Found by the simulation: a Deployment that somebody else was rolling when it was adopted got a loan, and lost it, for ever.
+#[test]
+fn l14_what_is_in_effect_without_a_loan_is_not_lent_beyond_the_budget() {
+    let found = Deployment {
+        pods: 12,
+        updated: 4,
+        available: 2,
+        updated_available: 0,
+        ..old(11)
+    };
+    let members = [
+        member("eu", rolling(14, 5, lends(0, 1))),
+        member("us", found),
+    ];
+    let rollout = rollout(&members, 2, 1);
+    let recorded = state(&[("eu", lends(0, 1))]);
+    let decision = step(&rollout, &recorded, at(0));
+    assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 9, 0)]);
+    let decision = step(&rollout, &decision.state, at(0));
+    assert_eq!(actions(&decision), [("us", Action::Roll(lends(9, 0)))]);
+    // The user took the surge away while a version that never becomes available was rolled out with it.
+    let stuck = Deployment {
+        pods: 4,
+        updated: 1,
+        updated_available: 0,
+        ..old(3)
+    };
+    let members = [member("eu", stuck)];
+    let decision = step(
+        &crate::fixtures::rollout(&members, 1, 0),
+        &state(&[]),
+        at(0),
+    );
+    assert_eq!(lent(&decision), [("eu", 1, 0)]);
+}
+
 /// Found by the simulation.
 #[test]
 fn l14_the_loan_of_a_member_that_was_not_seen_since_the_start_stays_in_use() {
@@ -394,12 +430,17 @@ fn l14_a_loan_is_written_at_the_generation_that_it_names() {
 }
 
 /// The smallest strategy of a Deployment that rolls is beyond a budget that allows no surge any more: it is not lent, or the loan
-/// would be recalled and given for ever.
+/// would be recalled and given for ever. It ends with the write of what is lent.
 #[test]
 fn l14_what_a_changed_budget_does_not_allow_is_not_lent_again() {
     let members = [member("eu", rolling(2, 1, Strategy::new(0, 1)))];
     let rollout = rollout(&members, 2, 0);
     let first = step(&rollout, &State::default(), at(0));
-    assert_eq!((lent(&first), actions(&first)), (vec![], vec![]));
-    assert_eq!(step(&rollout, &first.state, at(0)).state, first.state);
+    assert_eq!(
+        (lent(&first), actions(&first)),
+        (vec![("eu", 2, 0)], vec![])
+    );
+    let second = step(&rollout, &first.state, at(0));
+    assert_eq!(second.state, first.state);
+    assert_eq!(actions(&second), [("eu", Action::Roll(lends(2, 0)))]);
 }

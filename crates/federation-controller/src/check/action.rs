@@ -15,8 +15,10 @@ pub struct Action {
     pub change: SetChange,
     /// Whether it restores the set after an external change (F29, F31).
     pub repairs: bool,
-    /// The event to record once it is done; none if that is no news for people.
-    pub event: Option<Event>,
+    /// The event to record once it is done.
+    pub event: Event,
+    /// Whether people want to know of it: else it is only logged.
+    pub is_news: bool,
 }
 
 /// How a local workload, a ReplicaSet or a Deployment, changes. Carries the precondition of the write.

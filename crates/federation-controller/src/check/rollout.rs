@@ -32,7 +32,12 @@ pub(super) fn decide(
     let revisions: Vec<_> = revisions.map(Option::unwrap_or_default).collect();
     let members: Vec<_> = (members.iter().zip(&plan.members).zip(&revisions))
         .map(|((member, planned), revision)| {
-            member.in_rollout(rollout, planned.target, revision, now)
+            let waits_for_nodes = snapshot.settings.unscheduled_timeout.is_some()
+                && member.waits_for_nodes(planned.target);
+            Member {
+                moving: waits_for_nodes,
+                ..member.in_rollout(rollout, planned.target, revision, now)
+            }
         })
         .collect();
     let input = Rollout {
@@ -86,11 +91,21 @@ impl MemberEvaluation<'_> {
             name: &self.member.name,
             state: self.rollout_state(deployment.is_some()),
             cordoned: !self.member.schedulable || self.member.is_evacuated(),
-            // Whichever comes first goes first: a move relies on what members with loans guarantee, and these on what it left.
             moving: false,
+            requested: self.previously_requested.unwrap_or(0),
             creates: deployment.is_none() && target.total() > 0,
             deployment,
         }
+    }
+
+    /// Whether pods have no node, and will get one or go elsewhere: while a Deployment has pods of two templates, no replica can be
+    /// removed without others that run.
+    fn waits_for_nodes(&self, target: Target) -> bool {
+        let is_rolling = self.live_set().is_none_or(|set| {
+            let updated = set.deployment.as_ref().map(|state| state.updated_replicas);
+            updated != Some(set.status_replicas)
+        });
+        !is_rolling && self.scheduling.unscheduled > target.pending + target.probes
     }
 
     fn rollout_state(&self, has_deployment: bool) -> MemberState {

@@ -226,7 +226,8 @@ fn action(
     }
     Action {
         member: name.clone(),
-        event: is_news.then(|| change.event(kind, name, &why, repairs)),
+        event: change.event(kind, name, &why, repairs),
+        is_news,
         change,
         repairs,
     }

@@ -224,6 +224,7 @@ impl<'a> Run<'a> {
             name: &cluster.name,
             state: cluster.state,
             cordoned: cluster.cordoned,
+            requested: 0,
             creates: false,
             moving: false,
             deployment: Some(model.seen((revision, OTHER), min_delay, self.now)),

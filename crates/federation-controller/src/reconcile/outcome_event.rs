@@ -9,40 +9,33 @@ use crate::{
     short_list::SHOWN,
 };
 
-/// The event of an outcome in `cluster`, if people should see it; `done` is that of an action that was carried out, if there is one.
+/// The event of an outcome in `cluster`, if people should see it; `done` is the event of an action that was carried out.
 pub(super) fn outcome_event(
     kind: SetKind,
     cluster: &str,
-    done: Option<&Event>,
+    done: &Event,
     outcome: &Outcome,
 ) -> Option<Event> {
     let kind = local_kind(kind);
-    let done_with = |detail: &str| {
-        let done = done?;
-        Some(Event {
-            message: format!("{}{detail}", done.message),
-            ..done.clone()
-        })
+    let done_with = |detail: &str| Event {
+        message: format!("{}{detail}", done.message),
+        ..done.clone()
     };
     Some(match outcome {
         Outcome::Written(_)
         | Outcome::Repaired { by: None, .. }
         | Outcome::Configured { by: None, .. }
-        | Outcome::Scaled { by: None, .. } => return done.cloned(),
+        | Outcome::Scaled { by: None, .. } => done.clone(),
         Outcome::Repaired { by: Some(by), .. }
         | Outcome::Configured { by: Some(by), .. }
         | Outcome::Scaled { by: Some(by), .. }
             if by == names::FIELD_MANAGER =>
         {
-            return done_with(
-                " (changed by fedrs itself, before a restart or by a second controller)",
-            );
+            done_with(" (changed by fedrs itself, before a restart or by a second controller)")
         }
         Outcome::Repaired { by: Some(by), .. }
         | Outcome::Configured { by: Some(by), .. }
-        | Outcome::Scaled { by: Some(by), .. } => {
-            return done_with(&format!(" (changed by {by})"));
-        }
+        | Outcome::Scaled { by: Some(by), .. } => done_with(&format!(" (changed by {by})")),
         Outcome::Adopted { changed, .. } => Event::warning(
             EventReason::Overwritten,
             format!("{cluster}: adopted an existing {kind} of this name: {changed}"),
@@ -70,7 +63,7 @@ pub(super) fn outcome_event(
             format!("{cluster} rejects a change of the {kind}: {message}"),
         ),
         Outcome::PodsLabeled { pods, .. } if *pods > 0 => {
-            return done_with(&format!(": {}", pluralize(*pods as u64, "pod")));
+            done_with(&format!(": {}", pluralize(*pods as u64, "pod")))
         }
         Outcome::PodsLabeled { .. }
         | Outcome::Pending
@@ -155,14 +148,14 @@ mod tests {
         ];
         let done = Event::normal(EventReason::ScaledUp, "eu: scaled up from 3 to 5");
         let events = outcomes.map(|outcome| {
-            outcome_event(SetKind::FederatedReplicaSet, "eu", Some(&done), &outcome).unwrap()
+            outcome_event(SetKind::FederatedReplicaSet, "eu", &done, &outcome).unwrap()
         });
         let shown =
             events.map(|event| format!("{:?} {}: {}", event.type_, event.reason, event.message));
         insta::assert_snapshot!(shown.join("\n"));
         for outcome in [Outcome::Pending, Outcome::Conflict(String::new())] {
             assert_eq!(
-                outcome_event(SetKind::FederatedReplicaSet, "eu", Some(&done), &outcome),
+                outcome_event(SetKind::FederatedReplicaSet, "eu", &done, &outcome),
                 None
             );
         }

@@ -83,7 +83,7 @@ fn a_drained_member_says_why_its_replicas_leave() {
         .find(|action| action.member == "c")
         .unwrap();
     assert!(
-        down.event.as_ref().unwrap().message.contains(": draining"),
+        down.event.message.contains(": draining"),
         "{:?}",
         down.event
     );

@@ -51,7 +51,7 @@ fn s1_a_namespace_that_is_taken_off_drains_without_a_dip() {
             break;
         }
         let actions = decided.actions.into_iter();
-        texts.extend(actions.filter_map(|action| Some(action.event?.message)));
+        texts.extend(actions.map(|action| action.event.message));
         world.now += 1;
     }
     assert_eq!(world.placed(), [6, 6, 0]);

@@ -24,10 +24,7 @@ fn settled() -> World {
 
 /// What users see of a check, each fact on one line.
 fn shown(decided: &Check) -> String {
-    let actions = decided
-        .actions
-        .iter()
-        .filter_map(|action| action.event.clone());
+    let actions = decided.actions.iter().map(|action| action.event.clone());
     let refresh = StatusRefresh {
         status: decided.status.clone(),
         events: actions.chain(decided.events.clone()).collect(),

@@ -122,13 +122,19 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
         return None;
     };
     let spec = set.rollout.as_ref()?;
-    let is_same = |other: &RolloutSpec| {
-        other.template == written.template && other.steps == spec.steps && !other.undoes
+    let since_when = |is_same: &dyn Fn(&RolloutSpec) -> bool| {
+        states.since_when(|state| match state {
+            FrsState::Spec(Some(set)) => set.rollout.as_ref().is_some_and(is_same),
+            _ => false,
+        })
     };
-    let since = states.since_when(|state| match state {
-        FrsState::Spec(Some(set)) => set.rollout.as_ref().is_some_and(is_same),
-        _ => false,
-    })?;
+    let has_template = |other: &RolloutSpec| other.template == written.template && !other.undoes;
+    let begins = since_when(&has_template)?;
+    let since = since_when(&|other| has_template(other) && other.steps == spec.steps)?;
+    // What was decided before the user changed the steps is still carried out.
+    if since > begins && since.elapsed() < observed.config().call_timeout * CALLS {
+        return None;
+    }
     let (_, own) = observed
         .parts(written.name)
         .find(|(name, _)| *name == member)?;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::ClusterStore;
-use fedrs_api::{DeletionPolicy, ObjectKey, SetKind, ValidFrs};
+use fedrs_api::{DeletionPolicy, EventReason, ObjectKey, SetKind, ValidFrs};
 use jiff::Timestamp;
 use kube::Client;
 use prometheus_client::registry::Registry;
@@ -14,6 +14,7 @@ use crate::{
     calls::CallError,
     check::{Action, Outcome, SetChange},
     config::Config,
+    event::Event,
     manifest::{DeploymentSettings, Source},
     metrics::Metrics,
 };
@@ -87,7 +88,8 @@ impl Writer {
         };
         let action = Action {
             member: "eu".to_owned(),
-            event: None,
+            event: Event::normal(EventReason::Updated, ""),
+            is_news: true,
             change,
             repairs: false,
         };

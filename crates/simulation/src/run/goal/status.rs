@@ -181,16 +181,24 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
         let mut conditions = conditions.into_iter().flatten();
         conditions.find(|condition| condition["type"] == type_)
     };
-    let nodes = runner
-        .federation
-        .member(name)
-        .api()
-        .list(&kinds::NODES, None);
+    let member = runner.federation.member(name).api();
+    let nodes = member.list(&kinds::NODES, None);
     let occupied = |set: &&crate::plan::SetPlan| {
         let set = runner.federation.local_set(name, &set.name);
         set.is_some_and(|set| is_labeled(&set) && set["spec"]["replicas"] != 0)
     };
-    let occupied = runner.sets.iter().filter(occupied).count();
+    // ReplicaSets whose Deployment somebody has deleted without them keep our labels.
+    let is_left = |set: &Object| {
+        let has_owner = set["metadata"]["ownerReferences"][0].is_object();
+        let is_set = runner
+            .sets
+            .iter()
+            .any(|other| set["metadata"]["name"] == other.name);
+        is_labeled(set) && !has_owner && !is_set && set["spec"]["replicas"] != 0
+    };
+    let left = member.list(&kinds::REPLICA_SETS, None);
+    let left = left.iter().filter(|set| is_left(set)).count();
+    let occupied = runner.sets.iter().filter(occupied).count() + left;
     let is_true = |type_| condition(type_).is_some_and(|condition| condition["status"] == "True");
     let checks = [
         ("condition Ready", is_true("Ready")),
