@@ -219,8 +219,10 @@ impl Share {
             return Err(Refusal::Budget);
         }
         let is_replaced = loan.is_some_and(|loan| !loan.is_for(rollout.target, found));
-        // What was lent may still be written; what is in effect without a loan ends with the write.
-        let kept = loan.map_or(Strategy::default(), |_| before);
+        // What was lent for the target may still be written; what else is in effect ends with the write. With a speed, that has
+        // started pods as well.
+        let kept = loan.filter(|_| !is_replaced || rollout.speed.is_some());
+        let kept = kept.map_or(Strategy::default(), |_| before);
         // What was lent beyond a budget that was changed would be recalled and lent for ever: it has to end first.
         if kept.surge > limits.surge {
             return Err(Refusal::Budget);

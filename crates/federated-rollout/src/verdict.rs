@@ -101,8 +101,10 @@ fn go_on(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan, may_roll: b
         return Verdict::Keep;
     }
     // Another revision was to be written with it, or something else was written in the meantime.
+    // What is in effect ends with the write. With a speed, that has started pods as well.
+    let in_effect = rollout.speed.map(|_| reach(found, None));
     Verdict::Record(Loan {
-        strategy: loan.strategy.or(reach(found, None)),
+        strategy: loan.strategy.or(in_effect.unwrap_or_default()),
         revision: rollout.target.to_owned(),
         generation: found.generation,
         available: if has_template {

@@ -1,6 +1,6 @@
 //! A member cluster with one Deployment and its controller, as Kubernetes has it.
 
-use federated_rollout::{Deployment, Strategy};
+use federated_rollout::{Deployment, Loan, Strategy};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
@@ -132,6 +132,19 @@ impl Cluster {
             Reach::Reachable => None,
             _ => self.seen.or(Some((self.spec, self.status))),
         };
+    }
+
+    /// What the Deployment may use while it has this loan: until the loan is written, what it had before.
+    pub(crate) fn in_effect(&self, loan: &Loan) -> Strategy {
+        let before = if self.spec.generation == loan.generation {
+            self.spec.strategy
+        } else {
+            Strategy::default()
+        };
+        Strategy::new(
+            loan.strategy.unavailable.max(before.unavailable),
+            loan.strategy.surge.max(before.surge),
+        )
     }
 
     /// Carries the write out if its precondition holds; whether it did.

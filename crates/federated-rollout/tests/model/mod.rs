@@ -343,7 +343,7 @@ impl World {
             return;
         }
         self.starts.extend((0..created).map(|_| self.now));
-        let lent = loan.map(|loan| loan.strategy).unwrap_or_default();
+        let lent = loan.map(|loan| cluster.in_effect(loan)).unwrap_or_default();
         let guaranteed = cluster.replicas().saturating_sub(lent.unavailable);
         assert!(
             cluster.available() >= available.min(guaranteed),

@@ -179,12 +179,13 @@ fn l14_what_is_in_effect_without_a_loan_is_not_lent_beyond_the_budget() {
         ..old(3)
     };
     let members = [member("eu", stuck)];
-    let decision = step(
-        &crate::fixtures::rollout(&members, 1, 0),
-        &state(&[]),
-        at(0),
-    );
-    assert_eq!(lent(&decision), [("eu", 1, 0)]);
+    let mut recalled = state(&[("eu", lends(0, 1))]);
+    let loan = recalled.loans.entry("eu".to_owned());
+    loan.and_modify(|loan| (loan.revision, loan.generation) = ("older".to_owned(), 0));
+    for recorded in [state(&[]), recalled] {
+        let decision = step(&crate::fixtures::rollout(&members, 1, 0), &recorded, at(0));
+        assert_eq!(lent(&decision), [("eu", 1, 0)]);
+    }
 }
 
 /// Found by the simulation.
