@@ -74,6 +74,10 @@ fn settled(
         return is_unused.then_some(Verdict::End);
     }
     let strategy = found.strategy.and(loan.strategy);
+    if strategy.pods() == 0 {
+        // Nothing of it is in effect: what is, was not lent.
+        return Some(Verdict::End);
+    }
     let reduced = Loan {
         strategy,
         beyond: loan.beyond.min(strategy.unavailable),

@@ -134,6 +134,15 @@ impl Cluster {
         };
     }
 
+    /// The most replicas that the host has recorded for it: until it is seen, those that a move takes away may still run.
+    pub(crate) fn recorded(&self) -> u64 {
+        if self.is_known {
+            self.replicas()
+        } else {
+            self.replicas().max(self.pods.len() as u64)
+        }
+    }
+
     /// What the Deployment may use while it has this loan: until the loan is written, what it had before.
     pub(crate) fn in_effect(&self, loan: &Loan) -> Strategy {
         let before = if self.spec.generation == loan.generation {

@@ -135,7 +135,7 @@ impl World {
                     Reach::Lost => MemberState::Lost,
                 },
                 cordoned: cluster.cordoned,
-                requested: cluster.replicas(),
+                requested: cluster.recorded(),
                 creates: false,
                 moving: cluster.moving,
                 deployment: (cluster.is_known)
@@ -388,7 +388,7 @@ impl World {
         let account = self.account(self.recorded());
         let present = self.clusters.iter();
         let present = present.filter(|cluster| cluster.reach != Reach::Lost);
-        let requested: u64 = present.map(Cluster::replicas).sum();
+        let requested: u64 = present.map(Cluster::recorded).sum();
         let guaranteed: u64 = (account.members.iter())
             .map(|member| member.guaranteed)
             .sum();
