@@ -14,6 +14,7 @@ use crate::{
     budget::Budget,
     loan::reach,
     member::{Deployment, Member},
+    recall::allowed,
     rollout::Rollout,
     speed,
     state::{Loan, State},
@@ -78,13 +79,36 @@ pub(crate) fn lend<'a>(
     waiting.sort_by_key(|(_, found)| found.replicas);
     for (position, (member, found)) in waiting.iter().enumerate() {
         let share = Share::of(rollout, state, now, waiting.len() - position);
-        match share.grant(rollout, state, member, found) {
+        let granted = share.grant(rollout, state, member, found);
+        match granted.and_then(|loan| unless_recalled(rollout, state, member, loan)) {
             Ok(loan) => _ = state.loans.insert(member.name.to_owned(), loan),
             Err(refusal) if is_first => _ = refusals.insert(member.name, refusal),
             Err(_) => {}
         }
     }
     (refusals, empty)
+}
+
+/// The loan, unless the next step would recall it, or another one because of it: it would be given and taken for ever.
+fn unless_recalled(
+    rollout: &Rollout<'_>,
+    state: &State,
+    member: &Member<'_>,
+    loan: Loan,
+) -> Result<Loan, Refusal> {
+    let mut after = state.clone();
+    after.loans.insert(member.name.to_owned(), loan.clone());
+    let [before, allowed] = [state, &after].map(|state| allowed(rollout, state, rollout.limits()));
+    let mut members = rollout.members.iter().zip(before.iter().zip(&allowed));
+    let is_recalled = |(other, (before, allowed)): (&Member<'_>, (&Strategy, &Strategy))| {
+        let lent = after.loans.get(other.name).map(|loan| loan.strategy);
+        let was_kept = other.name == member.name || lent.is_some_and(|lent| before.covers(lent));
+        was_kept && lent.is_some_and(|lent| !allowed.covers(lent))
+    };
+    if members.any(is_recalled) {
+        return Err(Refusal::Budget);
+    }
+    Ok(loan)
 }
 
 /// Whether the member has no loan for the target, and needs one. A loan for another revision is in the way unless only the

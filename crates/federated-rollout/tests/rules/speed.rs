@@ -6,6 +6,31 @@ use federated_rollout::{Deployment, Rollout, Speed, WaitReason, step};
 
 use crate::fixtures::{at, lends, lent, member, new, old, rolling, rollout, state};
 
+/// Found by the simulation: what another writer was rolling was lent, and fenced off, for ever.
+#[test]
+fn l15_nothing_is_lent_that_the_next_step_would_recall() {
+    let found = Deployment {
+        revision: "",
+        pods: 6,
+        updated: 1,
+        updated_available: 0,
+        ..old(5)
+    };
+    let members = [
+        member("eu", rolling(3, 1, lends(1, 0))),
+        member("us", found),
+    ];
+    let rollout = Rollout {
+        speed: Some(Speed {
+            portion: 1,
+            min_delay: Duration::from_secs(18),
+        }),
+        ..rollout(&members, 5, 5)
+    };
+    let decision = step(&rollout, &state(&[("eu", lends(1, 0))]), at(0));
+    assert_eq!(lent(&decision), [("eu", 1, 0)]);
+}
+
 #[test]
 fn l15_what_is_given_back_counts_until_the_delay_is_over() {
     let speed = Some(Speed {
