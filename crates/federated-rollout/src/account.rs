@@ -58,7 +58,7 @@ impl Account {
                 let account = MemberAccount {
                     // Any of them may be unavailable.
                     unavailable: if is_unseen { member.requested } else { 0 },
-                    surge: unseen(member, state).map_or(0, |loan| loan.strategy.surge),
+                    surge: loan_of(member, state).map_or(0, |loan| loan.strategy.surge),
                     ..MemberAccount::default()
                 };
                 requested += account.unavailable;
@@ -107,11 +107,10 @@ impl Account {
     }
 }
 
-/// The loan of a member in the account whose Deployment is not known, as after a restart while the member is unreachable.
-pub(crate) fn unseen<'a>(member: &Member<'_>, state: &'a State) -> Option<&'a Loan> {
-    let is_unseen = member.state != MemberState::Lost && member.deployment.is_none();
+/// The loan of a member that is in the account. Its Deployment may not be known, as after a restart while it is unreachable.
+pub(crate) fn loan_of<'a>(member: &Member<'_>, state: &'a State) -> Option<&'a Loan> {
     let loan = state.loans.get(member.name);
-    loan.filter(|_| is_unseen)
+    loan.filter(|_| member.state != MemberState::Lost)
 }
 
 /// The Deployment and the loan of a member that is in the account.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::{
-    account::{Account, present, unseen},
+    account::{Account, loan_of, present},
     budget::Budget,
     loan::reach,
     member::{Deployment, Member},
@@ -158,7 +158,7 @@ impl Concurrency {
                     loan.is_some_and(|loan| loan.revision == rollout.target)
                         || found.revision == rollout.target && !found.is_complete()
                 }
-                None => unseen(member, state).is_some(),
+                None => loan_of(member, state).is_some(),
             };
             if is_active {
                 *active.entry(step_of(rollout, member)).or_default() += 1;

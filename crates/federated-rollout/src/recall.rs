@@ -2,13 +2,7 @@
 
 use planted_bugs::{PlantedBug, is_planted};
 
-use crate::{
-    account::{present, unseen},
-    budget::Limits,
-    rollout::Rollout,
-    state::State,
-    strategy::Strategy,
-};
+use crate::{account::loan_of, budget::Limits, rollout::Rollout, state::State, strategy::Strategy};
 
 /// The most that the loan of each member may be, for each member of the input: less than it is for the last ones
 /// if all loans together exceed `limits` or the portion. What a loan has beyond the budget, for broken pods, stays.
@@ -17,9 +11,7 @@ pub(crate) fn allowed(rollout: &Rollout<'_>, state: &State, limits: Limits) -> V
     let speed = (rollout.speed).filter(|_| !is_planted(PlantedBug::SpeedForgottenByRestart));
     let mut pods = speed.map_or(u64::MAX, |speed| speed.portion);
     let members = rollout.members.iter().map(|member| {
-        let present = present(member, state);
-        let loan = present.map_or_else(|| unseen(member, state), |(_, loan)| loan);
-        loan.map_or(Strategy::default(), |loan| {
+        loan_of(member, state).map_or(Strategy::default(), |loan| {
             let Strategy {
                 unavailable: lent,
                 surge: lent_surge,

@@ -16,7 +16,7 @@
 use jiff::Timestamp;
 
 use crate::{
-    account::{present, unseen},
+    account::{loan_of, present},
     loan::reach,
     rollout::Rollout,
     state::{Returned, State},
@@ -29,12 +29,9 @@ pub(crate) fn room(rollout: &Rollout<'_>, state: &State, now: Timestamp) -> u64 
         return u64::MAX;
     };
     let lent = rollout.members.iter().map(|member| {
-        let (reach, loan) = if let Some((found, loan)) = present(member, state) {
-            (reach(found, loan), loan)
-        } else {
-            let loan = unseen(member, state);
-            (loan.map(|loan| loan.strategy).unwrap_or_default(), loan)
-        };
+        let loan = loan_of(member, state);
+        let lent = || loan.map(|loan| loan.strategy).unwrap_or_default();
+        let reach = present(member, state).map_or_else(lent, |(found, loan)| reach(found, loan));
         reach.pods() + loan.map(|loan| loan.replaced).unwrap_or_default()
     });
     let returned = state.returned.iter();

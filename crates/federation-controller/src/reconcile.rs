@@ -216,8 +216,8 @@ impl Reconciler {
             // What was recorded may be used now.
             self.queue.add_check(key.clone(), Duration::ZERO);
         }
-        let (earlier, latest): (Vec<_>, Vec<_>) = (actions.iter().cloned())
-            .partition(|action| action.change.earlier_revision().is_some());
+        let (earlier, latest): (Vec<_>, Vec<_>) =
+            (actions.into_iter()).partition(|action| action.change.earlier_revision().is_some());
         let started = Instant::now();
         let (mut outcomes, (created, desired)) = join(
             self.carry_out(key, entry, &latest),
@@ -229,7 +229,7 @@ impl Reconciler {
         let status = check::with_outcomes(status, &created, desired, now, &self.config);
         let status = check::with_outcomes(status, &outcomes, entry.desired, now, &self.config);
         outcomes.extend(created);
-        let events = actions.iter().filter_map(|action| {
+        let events = latest.iter().chain(&earlier).filter_map(|action| {
             let outcome = outcomes.get(&action.member)?;
             event_of(
                 key,

@@ -328,7 +328,7 @@ pub(crate) async fn f29_f30_existing_deployments_are_taken_over_without_a_restar
     pods.assert_never_below(7);
 }
 
-/// The recipe of the user guide: delete the FederatedReplicaSet without its replicas, then create the FederatedDeployment.
+/// The recipe of docs/rollouts.md: delete the FederatedReplicaSet without its replicas, then create the FederatedDeployment.
 pub(crate) async fn f29_f30_a_federated_replica_set_is_handed_over_without_a_restart(
     env: &mut TestEnvironment,
 ) {

@@ -32,11 +32,11 @@ pub(super) fn decide(
     let revisions: Vec<_> = revisions.map(Option::unwrap_or_default).collect();
     let members: Vec<_> = (members.iter().zip(&plan.members).zip(&revisions))
         .map(|((member, planned), revision)| {
-            let waits_for_nodes = snapshot.settings.unscheduled_timeout.is_some()
-                && member.waits_for_nodes(planned.target);
+            let moves = snapshot.settings.unscheduled_timeout.is_some();
+            let member = member.in_rollout(rollout, planned.target, revision, now);
             Member {
-                moving: waits_for_nodes,
-                ..member.in_rollout(rollout, planned.target, revision, now)
+                moving: member.moving && moves,
+                ..member
             }
         })
         .collect();
@@ -91,7 +91,7 @@ impl MemberEvaluation<'_> {
             name: &self.member.name,
             state: self.rollout_state(deployment.is_some()),
             cordoned: !self.member.schedulable || self.member.is_evacuated(),
-            moving: false,
+            moving: self.waits_for_nodes(target),
             requested: self.previously_requested.unwrap_or(0),
             creates: deployment.is_none() && target.total() > 0,
             deployment,

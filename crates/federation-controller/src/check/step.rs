@@ -194,7 +194,7 @@ fn next_replicas(
 
 /// Whether no replica is removed from the member with this index before the rollout there has ended. A Deployment scales pods of
 /// several templates in proportion; and one that is scaled down to what its old ReplicaSet just has takes that for a change of
-/// its size for ever, and never goes on (kube-controller-manager 1.36). One that has failed, or is paused, holds up nothing.
+/// its size for ever, and never goes on, as seen in embedded clusters. One that has failed, or is paused, holds up nothing.
 fn waits_for_rollout(snapshot: &Snapshot<'_>, rollout: Option<&Decision>, member: usize) -> bool {
     let is_paused = snapshot
         .rollout
