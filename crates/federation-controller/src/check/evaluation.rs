@@ -402,13 +402,18 @@ impl<'a> MemberEvaluation<'a> {
         })
     }
 
-    /// Pods of the template with this hash. A Deployment counts them by itself: those that it was adopted with have no hash.
+    /// Pods of the template with this hash. A Deployment counts them by itself, as those that it was adopted with have no hash;
+    /// until it has observed a template that was written, its counts are about the one before.
     pub(super) fn updated(&self, template_hash: u32) -> u64 {
         let is_written = |record: &TemplateRecord| record.has_desired(template_hash.into());
         let deployment = self.live_set().and_then(|set| {
             let has_template = (self.record.as_ref())
                 .is_some_and(|record| is_written(record) && record.has_live(set.spec_hash));
-            set.deployment.as_ref().filter(|_| has_template)
+            let is_observed = set.observed_generation >= set.generation;
+            let counts = |state: &&Box<DeploymentState>| {
+                has_template && (is_observed || !state.template_is_labeled)
+            };
+            set.deployment.as_ref().filter(counts)
         });
         deployment.map_or_else(
             || self.pods_by_template(template_hash).0,

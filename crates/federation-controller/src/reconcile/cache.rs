@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::{
     failed_attempts::FailedAttempts,
-    interim::{self, is_interim},
+    interim::{self, InterimPace, is_interim},
 };
 use crate::{
     check::{Action, RolloutRecord},
@@ -40,8 +40,8 @@ pub(super) struct Cached {
     pub(super) moving: bool,
     /// The status that the host has, after our last write of it.
     pub(super) published: Option<Arc<FederatedReplicaSetStatus>>,
-    /// Since when the host's status is behind, because what came since is interim.
-    withheld_since: Option<Instant>,
+    /// Since when the host's status is behind, because what came since is interim, and when it is this object's turn.
+    withheld: Option<Withheld>,
     /// Interim statuses that were written in a row for this generation.
     interim_writes: u32,
     /// The resourceVersion after our last write.
@@ -66,6 +66,14 @@ pub(super) struct Cached {
     pub(super) waited_for: Vec<String>,
     /// Members that have not answered our last write, with the outcome once it arrives.
     pub(super) pending: BTreeMap<String, Option<LateOutcome>>,
+}
+
+/// A status whose write is delayed.
+#[derive(Clone, Copy, Debug)]
+struct Withheld {
+    since: Instant,
+    /// Interim statuses of all objects take turns.
+    turn: Instant,
 }
 
 /// What is to be done with a status.
@@ -93,10 +101,10 @@ impl Cached {
 
     /// Keeps `status`, which was decided at `now`, as the next check's previous one. Returns what is to be done with it, which
     /// may take `patience` longer than it has to.
-    pub(super) fn put_status(
+    fn put_status(
         &mut self,
         status: FederatedReplicaSetStatus,
-        patience: Duration,
+        (pace, patience): (&InterimPace, Duration),
         now: Instant,
     ) -> Publication {
         let is_same = |published: &&Arc<FederatedReplicaSetStatus>| {
@@ -105,33 +113,41 @@ impl Cached {
         if let Some(published) = self.published.as_ref().filter(is_same) {
             // One copy of what is both.
             self.status = Arc::clone(published);
-            self.withheld_since = None;
+            self.withheld = None;
             return Publication::Done;
         }
         self.status = Arc::new(status);
-        if self.withholds_status(patience, now) {
+        if self.withholds_status((pace, patience), now) {
             return Publication::Later;
         }
-        self.withheld_since = None;
+        self.withheld = None;
         // The host keeps no fractions of seconds: what it will show is kept, once.
         self.status = Arc::new(self.status.as_stored());
         Publication::Due(Arc::clone(&self.status), self.resource_version.clone())
     }
 
     /// Whether the write of the status is delayed. Counts the interim statuses that are written.
-    fn withholds_status(&mut self, patience: Duration, now: Instant) -> bool {
+    fn withholds_status(
+        &mut self,
+        (pace, patience): (&InterimPace, Duration),
+        now: Instant,
+    ) -> bool {
         let published = self.published.as_deref();
         let generation = published.and_then(|published| published.observed_generation);
         let is_interim = is_interim(published, &self.status);
         if !is_interim || generation != self.status.observed_generation {
             self.interim_writes = 0;
         }
-        let delay = if is_interim {
-            interim::max_delay(self.interim_writes)
+        let Withheld { since, turn } = *self.withheld.get_or_insert_with(|| Withheld {
+            since: now,
+            turn: if is_interim { pace.turn(now) } else { now },
+        });
+        let due = if is_interim {
+            turn.max(since + interim::max_delay(self.interim_writes))
         } else {
-            Duration::ZERO
+            since
         };
-        if now < *self.withheld_since.get_or_insert(now) + delay + patience {
+        if now < due + patience {
             return true;
         }
         self.interim_writes += u32::from(is_interim);
@@ -226,7 +242,10 @@ impl Cached {
 
 /// The reconcile cache.
 #[derive(Debug, Default)]
-pub(crate) struct ReconcileCache(DashMap<ObjectKey, Cached>);
+pub(crate) struct ReconcileCache {
+    objects: DashMap<ObjectKey, Cached>,
+    pace: InterimPace,
+}
 
 impl ReconcileCache {
     /// Changes what is kept of an object. It is kept from the first access to it, and begins with the status that the object
@@ -237,7 +256,7 @@ impl ReconcileCache {
         entry: &Entry,
         change: impl FnOnce(&mut Cached) -> T,
     ) -> T {
-        let cached = self.0.entry(key.clone());
+        let cached = self.objects.entry(key.clone());
         let mut cached = cached.or_insert_with(|| Cached::of(entry));
         if cached.uid != entry.metadata.uid {
             *cached = Cached::of(entry);
@@ -258,8 +277,21 @@ impl ReconcileCache {
         key: &ObjectKey,
         change: impl FnOnce(&mut Cached) -> T,
     ) -> T {
-        let cached = self.0.get_mut(key);
+        let cached = self.objects.get_mut(key);
         cached.map_or_else(T::default, |mut cached| change(&mut cached))
+    }
+
+    /// Keeps the `status` of `key`, see [`Cached::put_status`].
+    pub(super) fn put_status(
+        &self,
+        key: &ObjectKey,
+        status: FederatedReplicaSetStatus,
+        patience: Duration,
+        now: Instant,
+    ) -> Publication {
+        self.of_key(key, |cached| {
+            cached.put_status(status, (&self.pace, patience), now)
+        })
     }
 
     /// `status`, which the host shows, or the copy that is kept, if they are equal.
@@ -290,7 +322,7 @@ impl ReconcileCache {
 
     /// Forgets an object.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        self.0.remove(key);
+        self.objects.remove(key);
     }
 }
 
@@ -381,11 +413,12 @@ mod tests {
             serde_json::from_value::<FederatedReplicaSetStatus>(status).unwrap()
         };
         let start = Instant::now();
-        let mut cached = Cached::default();
+        let (mut cached, pace) = (Cached::default(), InterimPace::default());
         let mut written = Vec::new();
         let mut put = |half_seconds: u32, status: FederatedReplicaSetStatus| {
             let now = start + std::time::Duration::from_millis(500) * half_seconds;
-            if let Publication::Due(status, _) = cached.put_status(status, Duration::ZERO, now) {
+            let delays = (&pace, Duration::ZERO);
+            if let Publication::Due(status, _) = cached.put_status(status, delays, now) {
                 cached.published = Some(status);
                 written.push(half_seconds);
             }
@@ -413,7 +446,11 @@ mod tests {
         let mut decided = shown.clone();
         decided.conditions[0].last_transition_time.0 += std::time::Duration::from_millis(5);
         let written = cache.of_object(&key, &entry("a", "8", true), |cached| {
-            cached.put_status(decided, Duration::ZERO, Instant::now())
+            cached.put_status(
+                decided,
+                (&InterimPace::default(), Duration::ZERO),
+                Instant::now(),
+            )
         });
         let Publication::Due(written, _) = written else {
             panic!("{written:?}");
@@ -431,7 +468,8 @@ mod tests {
         let mut cached = Cached::default();
         let due = [0, 9, 10].map(|seconds| {
             let now = start + Duration::from_secs(seconds);
-            let publication = cached.put_status(status.clone(), Duration::from_secs(10), now);
+            let delays = (&InterimPace::default(), Duration::from_secs(10));
+            let publication = cached.put_status(status.clone(), delays, now);
             matches!(publication, Publication::Due(..))
         });
         assert_eq!(due, [false, false, true]);

@@ -1,5 +1,5 @@
 //! Interim statuses, which only say that replicas are on their way: the write of one is delayed, because the next one often
-//! replaces it. Pure.
+//! replaces it.
 
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use fedrs_api::{
     ConditionType, FederatedReplicaSetStatus, WriteHistory, conditions::is_true,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::check::RolloutRecord;
 
@@ -15,6 +17,26 @@ use crate::check::RolloutRecord;
 /// rarer are the writes about them.
 pub(super) fn max_delay(written: u32) -> Duration {
     Duration::from_secs(1 << written.min(3))
+}
+
+/// Lets interim statuses of all objects take turns: while many change at once, each is reported more rarely, so that the host
+/// is not busy with what changes again soon (F38).
+#[derive(Debug, Default)]
+pub(super) struct InterimPace(Mutex<Option<Instant>>);
+
+impl InterimPace {
+    /// Between two interim statuses.
+    const PERIOD: Duration = Duration::from_millis(250);
+    /// No turn is later than this.
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    /// Takes the next turn.
+    pub(super) fn turn(&self, now: Instant) -> Instant {
+        let mut next = self.0.lock();
+        let turn = next.map_or(now, |next| next.clamp(now, now + Self::LONGEST));
+        *next = Some(turn + Self::PERIOD);
+        turn
+    }
 }
 
 /// Whether `status` only says that replicas are on their way, if the host has `published`. A status that a person may have to
@@ -91,4 +113,20 @@ fn internal_state(
         .filter(|(_, state)| *state != nothing)
         .map(|(name, (state, capacity, internal))| (name, state, capacity, internal))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f38_interim_statuses_of_many_objects_take_turns() {
+        let (pace, now) = (InterimPace::default(), Instant::now());
+        let turns: Vec<_> = (0..200).map(|_| pace.turn(now) - now).collect();
+        assert_eq!(turns[0], Duration::ZERO, "the first one does not wait");
+        assert_eq!(turns[4], Duration::from_secs(1));
+        assert_eq!(turns[199], InterimPace::LONGEST);
+        let later = now + Duration::from_secs(60);
+        assert_eq!(pace.turn(later), later, "nobody else has reported lately");
+    }
 }

@@ -65,8 +65,7 @@ impl Reconciler {
     ) {
         let started = Instant::now();
         let patience = self.queue.patience_after(work);
-        let put = |cached: &mut Cached| cached.put_status(status, patience, started);
-        match self.cache.of_key(key, put) {
+        match self.cache.put_status(key, status, patience, started) {
             Publication::Later => self.queue.add_status(key.clone()),
             Publication::Due(status, version) if self.may_write_host(key) => {
                 self.publish(key, entry, version, status).await;

@@ -403,3 +403,21 @@ fn f30_pods_are_labeled_before_another_template_replaces_them() {
     assert!(matches!(change, SetChange::LabelPods { .. }), "{change:?}");
     assert_eq!(rolled(&decided), ["b"]);
 }
+
+/// A Deployment counts the pods of the template that it has observed last.
+#[test]
+fn l14_pods_of_the_template_before_are_not_updated() {
+    for (observes, labeled, updated) in [(false, true, 0), (true, true, 3), (false, false, 3)] {
+        let mut world = World::new(json!({}));
+        world.previous.clusters[0].internal.template = Some(TemplateRecord::new(NEW.into(), LIVE));
+        let set = world.set(0);
+        set.generation += i64::from(!observes);
+        world.deployment(0).template_is_labeled = labeled;
+        let clusters = world.check().status.clusters;
+        assert_eq!(clusters[0].revision, Some(revision(NEW)));
+        assert_eq!(
+            clusters[0].updated_replicas, updated,
+            "{observes} {labeled}"
+        );
+    }
+}

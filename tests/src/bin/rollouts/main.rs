@@ -11,7 +11,7 @@
 //!
 //! The turns alternate. The writes of the host are those that its API server counts, without the user's own.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::Context;
 use clap::Parser;
@@ -108,11 +108,16 @@ async fn main() -> anyhow::Result<()> {
             let took = clusters.roll_out(writer, turn + 1).await?;
             // The last statuses follow.
             sleep(Duration::from_secs(10)).await;
-            let written = host_writes(&clusters.host).await? - before;
+            let mut written = host_writes(&clusters.host).await?;
+            for (of, count) in &mut written {
+                *count -= before.get(of).unwrap_or(&0);
+            }
+            written.retain(|_, count| *count > 0);
             println!(
-                "{writer:?} {turn}: {:.1} s, {written} writes of the host",
+                "{writer:?} {turn}: {:.1} s, writes of the host: {written:?}",
                 took.as_secs_f64()
             );
+            let written: u64 = written.values().sum();
             all.push((took, written));
         }
     }
@@ -139,33 +144,39 @@ fn report(clusters: &Clusters, bare: &mut [(Duration, u64)], fedrs: &mut [(Durat
     println!("writes of the host for each set and rollout: {each:.1}");
 }
 
-/// The writes that the host's API server has counted, of anything but Leases.
-async fn host_writes(host: &Client) -> anyhow::Result<u64> {
+/// The writes that the host's API server has counted, of anything but Leases, by verb and resource.
+async fn host_writes(host: &Client) -> anyhow::Result<BTreeMap<String, u64>> {
     let get = http::Request::get("/metrics").body(Vec::new())?;
     let metrics = host.request_text(get).await?;
-    let is_write = |line: &&str| {
-        let verbs = ["POST", "PUT", "PATCH", "APPLY", "DELETE"];
-        line.starts_with("apiserver_request_total{")
-            && verbs
-                .iter()
-                .any(|verb| line.contains(&format!("verb=\"{verb}\"")))
-            && !line.contains("resource=\"leases\"")
-    };
-    let lines = metrics.lines().filter(is_write);
-    let counts = lines.map(|line| {
-        let count = line
-            .rsplit(' ')
-            .next()
-            .and_then(|count| count.parse::<f64>().ok());
-        count.with_context(|| format!("no number: {line}"))
-    });
-    let sum: f64 = counts.sum::<anyhow::Result<f64>>()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count"
-    )]
-    Ok(sum as u64)
+    let mut writes = BTreeMap::new();
+    for line in metrics.lines() {
+        let Some(labels) = line.strip_prefix("apiserver_request_total{") else {
+            continue;
+        };
+        let label = |name: &str| {
+            let (_, value) = labels.split_once(&format!("{name}=\""))?;
+            value.split('"').next()
+        };
+        let [verb, resource] = ["verb", "resource"].map(|name| label(name).unwrap_or_default());
+        if ["POST", "PUT", "PATCH", "APPLY", "DELETE"].contains(&verb) && resource != "leases" {
+            let of = format!(
+                "{verb} {resource} {}",
+                label("subresource").unwrap_or_default()
+            );
+            let count = line.rsplit(' ').next().unwrap_or_default();
+            let count: f64 = count
+                .parse()
+                .with_context(|| format!("no number: {line}"))?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count"
+            )]
+            let count = count as u64;
+            *writes.entry(of.trim_end().to_owned()).or_default() += count;
+        }
+    }
+    Ok(writes)
 }
 
 impl Clusters {
