@@ -57,8 +57,8 @@ pub use request::request;
 pub use run::{Outcome, run};
 pub use shrink::shrink;
 pub use sim_federation::{
-    FRS_PATH, HOST, SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs,
-    install_crds, minutes,
+    FDEPLOY_PATH, FRS_PATH, HOST, SimFederation, SimFederationSpec, SimMemberSpec,
+    client_until_crash, even, frs, install_crds, minutes,
 };
 pub use suspension::Suspension;
 pub use trace::{Topic, Trace, TraceLine};

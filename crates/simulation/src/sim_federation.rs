@@ -500,6 +500,8 @@ pub async fn install_crds(host: &Client) {
 
 /// The collection of the scenarios' FederatedReplicaSets.
 pub const FRS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
+/// The collection of the scenarios' FederatedDeployments.
+pub const FDEPLOY_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federateddeployments";
 
 /// A client of an embedded cluster that works until the controller with this lifetime ends.
 pub fn client_until_crash(cluster: &SimCluster, lifetime: &Lifetime) -> Client {

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use anyhow::Context;
 use clap::Parser;
 use control_plane::{ControlPlaneSpec, Environment, EnvironmentSpec, NodeResources, request};
-use fedrs_tests::{controller_process::Program, even, frs, install_crds};
+use fedrs_tests::{FDEPLOY_PATH, controller_process::Program, even, frs, install_crds};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
@@ -257,9 +257,7 @@ impl Clusters {
                 .map(|client| (client, deployments()))
                 .collect(),
             Writer::Fedrs => {
-                let path =
-                    format!("/apis/fedrs.dev/v1alpha1/namespaces/{NAMESPACE}/federateddeployments");
-                vec![(&self.host, path)]
+                vec![(&self.host, FDEPLOY_PATH.to_owned())]
             }
         }
     }

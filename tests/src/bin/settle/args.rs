@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, builder::TypedValueParser as _};
+use fedrs_api::SetKind;
 
 /// Creates many FederatedReplicaSets at once: measures the time until all pods are ready, memory, and writes after a restart.
 #[derive(Parser)]
@@ -11,6 +12,9 @@ pub(super) struct SettleArgs {
     /// FederatedReplicaSets created at once
     #[arg(long, default_value_t = 500)]
     pub(super) sets: usize,
+    /// FederatedDeployments instead of FederatedReplicaSets
+    #[arg(long)]
+    pub(super) deployments: bool,
     /// Member clusters; each set has one replica in each
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
     pub(super) members: usize,
@@ -23,6 +27,16 @@ pub(super) struct SettleArgs {
     /// File for the figures as JSON
     #[arg(long, value_name = "FILE", default_value_os_t = default_json())]
     pub(super) json: PathBuf,
+}
+
+impl SettleArgs {
+    pub(super) fn set_kind(&self) -> SetKind {
+        if self.deployments {
+            SetKind::FederatedDeployment
+        } else {
+            SetKind::FederatedReplicaSet
+        }
+    }
 }
 
 /// In the workspace's `target` directory, whatever the working directory is.

@@ -11,7 +11,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets, directory},
     metrics::Metrics,
 };
-use fedrs_api::names;
+use fedrs_api::{SetKind, names};
 use fedrs_tests::{AdministratorClients, install_crds, member_file};
 use jiff::Timestamp;
 use kube::{Client, client::ClientBuilder, config::KubeConfigOptions};
@@ -37,6 +37,7 @@ pub(super) struct Clusters {
     host: Cluster,
     members: Vec<Cluster>,
     writes: WriteLog,
+    set_kind: SetKind,
 }
 
 /// A cluster, with an HTTPS server if there is one.
@@ -66,6 +67,7 @@ impl Clusters {
             host,
             members,
             writes: WriteLog::default(),
+            set_kind: args.set_kind(),
         };
         install_crds(&clusters.user().await?).await;
         Ok(clusters)
@@ -137,10 +139,17 @@ impl Clusters {
         self.on_host("MemberCluster", is_stabilizing)
     }
 
-    /// The number of local ReplicaSets in all members.
+    /// The number of local sets in all members.
     pub(super) fn local_sets(&self) -> usize {
-        let of = |member: &Cluster| member.sim.api().list(&kinds::REPLICA_SETS, None).len();
-        self.members.iter().map(of).sum()
+        self.members.iter().map(|of| self.sets_in(of).len()).sum()
+    }
+
+    fn sets_in(&self, member: &Cluster) -> Vec<Arc<Value>> {
+        let kind = match self.set_kind {
+            SetKind::FederatedReplicaSet => &kinds::REPLICA_SETS,
+            SetKind::FederatedDeployment => &kinds::DEPLOYMENTS,
+        };
+        member.sim.api().list(kind, None)
     }
 
     /// Ends or restores the connection to the last member.
@@ -153,7 +162,7 @@ impl Clusters {
     /// `spec.replicas` of all local sets in each member.
     pub(super) fn requested(&self) -> Vec<u64> {
         let of = |member: &Cluster| {
-            let sets = member.sim.api().list(&kinds::REPLICA_SETS, None);
+            let sets = self.sets_in(member);
             let replicas = |set: &Value| set["spec"]["replicas"].as_u64();
             sets.iter().filter_map(|set| replicas(set)).sum()
         };
@@ -177,18 +186,18 @@ impl Clusters {
         (all, all - of_each.last().unwrap_or(&0))
     }
 
-    /// The number of FederatedReplicaSets whose status has this number of ready replicas.
+    /// The number of sets whose status has this number of ready replicas.
     pub(super) fn ready_statuses(&self, replicas: usize) -> usize {
-        self.on_host("FederatedReplicaSet", |frs| {
+        self.on_host(self.set_kind.as_str(), |frs| {
             frs["status"]["readyReplicas"] == replicas
         })
     }
 
-    /// The resource version of the last change of the host, and of the last change of a local ReplicaSet in each member: the
+    /// The resource version of the last change of the host, and of the last change of a local set in each member: the
     /// heartbeats of nodes change a member all the time.
     pub(super) fn versions(&self) -> Vec<u64> {
         let last_set = |member: &Cluster| {
-            let sets = member.sim.api().list(&kinds::REPLICA_SETS, None);
+            let sets = self.sets_in(member);
             let version = |set: &Value| set["metadata"]["resourceVersion"].as_str()?.parse().ok();
             sets.iter().filter_map(|set| version(set)).max()
         };

@@ -22,7 +22,8 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Parser;
 use control_plane::request;
-use fedrs_tests::{FRS_PATH, frs};
+use fedrs_api::SetKind;
+use fedrs_tests::{FDEPLOY_PATH, FRS_PATH, frs};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
@@ -131,10 +132,19 @@ async fn create_all(
 ) -> anyhow::Result<Duration> {
     let replicas = u32::try_from(args.members)?;
     // The default placement spreads evenly: one replica in each member.
-    let set = |number| frs(&format!("set-{number:04}"), replicas, &json!({}));
+    let kind = args.set_kind();
+    let set = |number| {
+        let mut set = frs(&format!("set-{number:04}"), replicas, &json!({}));
+        set["kind"] = kind.as_str().into();
+        set
+    };
     let sets: Vec<Value> = (0..args.sets).map(set).collect();
+    let path = match kind {
+        SetKind::FederatedReplicaSet => FRS_PATH,
+        SetKind::FederatedDeployment => FDEPLOY_PATH,
+    };
     stream::iter(&sets)
-        .map(|set| request(user, "POST", FRS_PATH, set))
+        .map(|set| request(user, "POST", path, set))
         .buffer_unordered(CREATED_TOGETHER)
         .try_for_each(async |_| Ok(()))
         .await?;
