@@ -68,7 +68,7 @@ fn each_recorded_object_has_its_health_and_a_message() {
 
 #[test]
 fn an_object_without_a_status_is_progressing() {
-    for name in ["set-ready", "member-ready"] {
+    for name in ["set-ready", "deployment-ready", "member-ready"] {
         let recorded = fedrs_tests::recorded::Recorded::named(name).unwrap();
         let mut object = recorded.object();
         object.as_object_mut().unwrap().remove("status");
@@ -80,7 +80,11 @@ fn an_object_without_a_status_is_progressing() {
 fn the_component_and_the_readme_name_each_script() {
     let component = fs::read_to_string(directory().join("kustomization.yaml")).unwrap();
     let readme = fs::read_to_string(directory().join("README.md")).unwrap();
-    for kind in ["FederatedReplicaSet", "MemberCluster"] {
+    for kind in [
+        "FederatedDeployment",
+        "FederatedReplicaSet",
+        "MemberCluster",
+    ] {
         assert!(script(kind).is_file(), "{kind}");
         let entry = format!("resource.customizations.health.fedrs.dev_{kind}=");
         let path = format!("fedrs.dev/{kind}/health.lua");

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use fedrs_tests::{SimFederation, SimFederationSpec, even, frs, recorded::Recorded};
+use fedrs_tests::{SimFederation, SimFederationSpec, even, frs, minutes, recorded::Recorded};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb};
 
@@ -33,6 +33,17 @@ fn assert_recorded(name: &str, mut object: Value) {
     );
 }
 
+/// The spec is the user's: a tool that applies it from git would undo what the controller changes there.
+fn assert_owns_no_spec(object: &Value) {
+    let managers = object["metadata"]["managedFields"].as_array().unwrap();
+    assert!(!managers.is_empty());
+    for entry in managers {
+        let is_ours = entry["manager"] == fedrs_api::names::FIELD_MANAGER;
+        let has_spec = entry["fieldsV1"].get("f:spec").is_some();
+        assert!(!(is_ours && has_spec), "{entry}");
+    }
+}
+
 /// Waits until the condition of `web` has this status, with the reason, if one is given.
 async fn wait_for_condition(
     federation: &SimFederation,
@@ -55,7 +66,9 @@ async fn wait_for_condition(
 }
 
 async fn record_set(federation: &SimFederation, name: &str) {
-    assert_recorded(name, federation.frs("web").await);
+    let set = federation.frs("web").await;
+    assert_owns_no_spec(&set);
+    assert_recorded(name, set);
 }
 
 async fn record_member(federation: &SimFederation, name: &str) {
@@ -155,6 +168,133 @@ async fn f3_a_set_whose_placement_names_no_member() {
     federation.patch("web", &patch).await;
     wait_for_condition(&federation, "Placed", "False", Some("NoMatchingCluster")).await;
     record_set(&federation, "set-no-matching-cluster").await;
+}
+
+/// A federation with the FederatedDeployment `web`, complete, with `fields` in its spec.
+async fn deployed(fields: &Value) -> SimFederation {
+    let mut federation = SimFederation::start(SimFederationSpec::default()).await;
+    federation.deploys("web");
+    let mut set = frs("web", 6, &even(true));
+    let spec = set["spec"].as_object_mut().unwrap();
+    spec.extend(fields.as_object().unwrap().clone());
+    federation.create(&set).await;
+    wait_for_condition(&federation, "Ready", "True", None).await;
+    federation
+}
+
+/// A patch of the template: a version whose pods become ready, or never do.
+fn version(number: u32, is_good: bool) -> Value {
+    let gates = json!([{ "conditionType": "example.com/never" }]);
+    let containers =
+        json!([{ "name": "main", "image": format!("registry.example/main:{number}") }]);
+    let pods = json!({ "containers": containers, "readinessGates": if is_good { Value::Null } else { gates } });
+    json!({ "spec": { "template": { "spec": pods } } })
+}
+
+async fn wait_until_observed(federation: &SimFederation) {
+    federation
+        .wait_until("the spec is observed", 60, async |federation| {
+            let set = federation.frs("web").await;
+            set["status"]["observedGeneration"] == set["metadata"]["generation"]
+        })
+        .await;
+}
+
+async fn wait_for_rollout(federation: &SimFederation, status: &str, reason: &str) {
+    wait_for_condition(federation, "Progressing", status, Some(reason)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_is_new_then_reconciling_then_ready_then_edited_then_deleting() {
+    let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
+    federation.deploys("web");
+    federation.create(&frs("web", 6, &even(true))).await;
+    record_set(&federation, "deployment-new").await;
+    federation.start_controller().await;
+    wait_for_condition(&federation, "Reconciling", "True", None).await;
+    record_set(&federation, "deployment-reconciling").await;
+    wait_for_condition(&federation, "Ready", "True", None).await;
+    record_set(&federation, "deployment-ready").await;
+    let paused = json!({ "spec": { "paused": true } });
+    federation.patch("web", &paused).await;
+    wait_until_observed(&federation).await;
+    record_set(&federation, "deployment-ready-paused").await;
+    federation.stop_controller().await;
+    federation.patch("web", &version(2, true)).await;
+    record_set(&federation, "deployment-edited").await;
+    federation.delete("web").await;
+    record_set(&federation, "deployment-deleting").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_l14_a_deployment_rolls_out_is_paused_and_stopped_then_soaks_and_waits_for_its_approval()
+{
+    let steps = json!([
+        { "name": "canary", "clusters": ["a"], "soakSeconds": 600 },
+        { "name": "others", "clusters": ["*"], "approval": "Before" },
+    ]);
+    let federation = deployed(&json!({ "rollout": { "steps": steps } })).await;
+    federation.patch("web", &version(2, true)).await;
+    wait_for_rollout(&federation, "True", "RollingOut").await;
+    record_set(&federation, "deployment-rolling-out").await;
+    for (field, reason, name) in [
+        ("paused", "RolloutPaused", "deployment-paused"),
+        ("stopped", "RollingOut", "deployment-stopped"),
+    ] {
+        let held = |is_held: bool| json!({ "spec": { field: is_held } });
+        federation.patch("web", &held(true)).await;
+        wait_until_observed(&federation).await;
+        let progressing = federation.frs("web").await["status"]["conditions"].clone();
+        let has_reason = |condition: &Value| condition["reason"] == reason;
+        assert!(progressing.as_array().unwrap().iter().any(has_reason));
+        record_set(&federation, name).await;
+        federation.patch("web", &held(false)).await;
+    }
+    wait_for_rollout(&federation, "True", "Soaking").await;
+    record_set(&federation, "deployment-soaking").await;
+    minutes(10).await;
+    wait_for_rollout(&federation, "True", "WaitingForApproval").await;
+    record_set(&federation, "deployment-waiting-for-approval").await;
+    let revision = federation.frs("web").await["status"]["updateRevision"].clone();
+    let approvals = json!([{ "step": "others", "revision": revision }]);
+    let approved = json!({ "spec": { "rollout": { "approvals": approvals } } });
+    federation.patch("web", &approved).await;
+    wait_for_condition(&federation, "Ready", "True", None).await;
+    record_set(&federation, "deployment-rolled-out").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l10_a_deployment_whose_rollout_has_failed_and_one_that_is_undone() {
+    for (policy, reason, name) in [
+        ("Stop", "ProgressDeadlineExceeded", "deployment-failed"),
+        ("Undo", "RolledBack", "deployment-undone"),
+    ] {
+        let rollout = json!({ "onFailure": policy });
+        let fields = json!({ "progressDeadlineSeconds": 60, "rollout": rollout });
+        let federation = deployed(&fields).await;
+        federation.patch("web", &version(2, false)).await;
+        wait_for_rollout(&federation, "False", reason).await;
+        if policy == "Undo" {
+            federation
+                .wait_until("all pods are available", 60, async |federation| {
+                    federation.frs("web").await["status"]["availableReplicas"] == 6
+                })
+                .await;
+        }
+        record_set(&federation, name).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f4_a_deployment_with_invalid_preferences() {
+    let mut federation = SimFederation::start(SimFederationSpec::default()).await;
+    federation.deploys("web");
+    let mut set = frs("web", 6, &Value::Null);
+    set["spec"].as_object_mut().unwrap().remove("placement");
+    set["metadata"]["annotations"] = json!({ PREFERENCES: INVALID });
+    federation.create(&set).await;
+    wait_for_condition(&federation, "Stalled", "True", Some("InvalidSpec")).await;
+    record_set(&federation, "deployment-invalid").await;
 }
 
 #[tokio::test(start_paused = true)]
