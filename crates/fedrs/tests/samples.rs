@@ -75,11 +75,13 @@ fn f15_samples_are_laid_out_as_the_document_says(
 fn f15_no_sample_is_forgotten() {
     let table = include_str!("samples.rs");
     for file in fs::read_dir(directory()).expect("the samples are there") {
-        let name = file
-            .expect("is readable")
-            .file_name()
-            .into_string()
-            .expect("is ASCII");
+        let path = file.expect("is readable").path();
+        let text = fs::read_to_string(&path).expect("is text");
+        // The test of the commands runs the one that approves a step.
+        if !text.contains("\nkind: Federated") {
+            continue;
+        }
+        let name = path.file_name().expect("has a name").display();
         assert!(
             table.contains(&format!("#[case(\"{name}\"")),
             "{name} is not in the table above"

@@ -1,9 +1,11 @@
 //! The manifests on a real API server.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::{
-    host::{Host, wait_until},
+    host::{Host, repository, wait_until},
     objects::{pod_of, read},
     render::{NAMESPACE, kustomize, template},
 };
@@ -56,6 +58,29 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
             output.errors
         );
     }
+}
+
+pub(crate) fn the_job_that_approves_by_metrics_is_admitted(host: &Host) {
+    let path = repository().join("config/samples/approve-by-metrics.yaml");
+    let sample = fs::read_to_string(path).unwrap();
+    apply(host, &sample);
+    apply(host, &kustomize(host, "one"));
+    let job = host.get(&["cronjob", "approve-web", "--namespace=default"]);
+    let mut spec = job["spec"]["jobTemplate"]["spec"]["template"]["spec"].clone();
+    // An account of the restricted namespace.
+    spec["serviceAccountName"] = json!("default");
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "approve", "namespace": NAMESPACE }, "spec": spec,
+    });
+    let create = [
+        "create",
+        "--dry-run=server",
+        "--validate=strict",
+        "--filename=-",
+    ];
+    wait_until("the namespace has its account", 30, || {
+        host.kubectl(&create, &pod.to_string()).succeeded
+    });
 }
 
 pub(crate) fn the_deployment_gets_its_pods(host: &Host) {

@@ -21,7 +21,7 @@ use self::host::Host;
 /// A test.
 type Test = fn(&Host);
 
-const TESTS: [(&str, Test); 16] = [
+const TESTS: [(&str, Test); 17] = [
     (
         "kustomize::one_replica_has_no_disruption_budget_and_three_have",
         render::one_replica_has_no_disruption_budget_and_three_have,
@@ -62,6 +62,10 @@ const TESTS: [(&str, Test); 16] = [
     (
         "apply::pods_are_admitted_where_pod_security_is_restricted",
         apply::pods_are_admitted_where_pod_security_is_restricted,
+    ),
+    (
+        "apply::the_job_that_approves_by_metrics_is_admitted",
+        apply::the_job_that_approves_by_metrics_is_admitted,
     ),
     (
         "apply::the_deployment_gets_its_pods",

@@ -114,13 +114,17 @@ struct RestartArgs {
 
 /// Approve a step of the rollout, for the revision that is rolled out
 ///
-/// Without the name of a step, the command approves the one that waits for its approval.
+/// Without the name of a step, the command approves the one that waits for its approval. A step waits once the one before it is
+/// complete and has soaked.
 #[derive(Args)]
 #[command(
     allow_missing_positional = true,
     after_help = "Examples:
   # Approve the step that waits
   fedrs rollout approve web
+
+  # The same, in a job that runs again and again
+  fedrs rollout approve web --if-waiting
 
   # Approve the step europe before it waits
   fedrs rollout approve europe shop/web"
@@ -130,6 +134,9 @@ struct ApproveArgs {
     step: Option<String>,
     #[command(flatten)]
     name: NameArgs,
+    /// Succeed without a change if no step waits for its approval
+    #[arg(long, conflicts_with = "step")]
+    if_waiting: bool,
 }
 
 impl TargetCommand {
@@ -181,7 +188,7 @@ pub(crate) async fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
             rollout::restart(target, Timestamp::now()).await?;
             report(target, "restarted");
         }
-        TargetCommand::Approve(args) => approve(target, args.step.as_deref()).await?,
+        TargetCommand::Approve(args) => approve(target, &args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,8 +211,14 @@ async fn undo(target: Target<'_>, revision: i64) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn approve(target: Target<'_>, step: Option<&str>) -> anyhow::Result<()> {
-    let approval = rollout::approve(target, step).await?;
+async fn approve(target: Target<'_>, args: &ApproveArgs) -> anyhow::Result<()> {
+    let approval = match rollout::approve(target, args.step.as_deref()).await {
+        Err(error) if args.if_waiting && error.is_not_waiting() => {
+            print_line(format_args!("{error}"));
+            return Ok(());
+        }
+        approved => approved?,
+    };
     let already = if approval.existed { "already " } else { "" };
     let (step, revision) = (approval.step, approval.revision);
     let text = format!("step {step} {already}approved for revision {revision}");

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A federation with a running controller, in which `members` have joined.
-async fn joined(members: &[&str]) -> Federation {
+pub(crate) async fn joined(members: &[&str]) -> Federation {
     let mut federation = Federation::start(members).await;
     federation.start_controller();
     for name in members {

@@ -35,14 +35,19 @@ impl Outcome {
     /// Checks that the command succeeded.
     #[track_caller]
     pub(crate) fn succeeded(self) -> Self {
-        assert_eq!(self.code, Some(0), "{}\n{}", self.stdout, self.stderr);
-        self
+        self.ended(0)
     }
 
     /// Checks that the command failed.
     #[track_caller]
     pub(crate) fn failed(self) -> Self {
-        assert_eq!(self.code, Some(1), "{}\n{}", self.stdout, self.stderr);
+        self.ended(1)
+    }
+
+    /// Checks that the command ended with this code.
+    #[track_caller]
+    pub(crate) fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
         self
     }
 

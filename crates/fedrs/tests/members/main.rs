@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't continue ends")]
 
+mod approve_by_metrics;
 #[path = "../../../membership/tests/membership/clusters.rs"]
 mod clusters;
 mod commands;

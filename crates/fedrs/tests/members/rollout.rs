@@ -5,6 +5,11 @@ use std::{
     os::unix::fs::symlink,
 };
 
+use fedrs_api::FederatedDeployment;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb};
 
@@ -219,13 +224,21 @@ async fn a_rollout_is_paused_resumed_and_restarted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_step_that_waits_is_approved_once() {
     let world = World::start().await;
+    let unobserved = ["the controller has not observed the latest spec yet"];
     let outcome = world.run("approve web").await.failed();
-    outcome.contains(&["the controller has not observed the latest spec yet"]);
+    outcome.contains(&unobserved);
+    let outcome = world.run("approve web --if-waiting").await.succeeded();
+    outcome.contains(&unobserved);
+    let outcome = world.run("approve web2 --if-waiting").await.failed();
+    outcome.contains(&["not found"]);
     let waits = |reason| condition("Progressing", "True", reason, "rolling out revision web-2");
     let status = |reason| json!({ "rollout": { "step": "all", "record": "{}" }, "conditions": [waits(reason)] });
     world.set_status(&status("RollingOut"));
     let outcome = world.run("approve web").await.failed();
-    outcome.contains(&["default/web: no step waits for an approval: rolling out revision web-2"]);
+    let nothing = "default/web: no step waits for an approval: rolling out revision web-2";
+    outcome.contains(&[nothing]);
+    let outcome = world.run("approve web --if-waiting").await.succeeded();
+    outcome.contains(&[nothing]);
     let outcome = world.run("approve canary web").await.failed();
     outcome.contains(&["spec.rollout.steps[canary].approval is None: the step needs no approval"]);
     world.set_status(&status("WaitingForApproval"));
@@ -246,6 +259,44 @@ async fn the_step_that_waits_is_approved_once() {
         outcome.succeeded().contains(&[expected]);
     }
     assert_eq!(world.web()["spec"]["rollout"]["approvals"], approvals);
+}
+
+/// A tool that applies a manifest server-side leaves alone what this does not have: docs/rollouts.md.
+#[tokio::test(flavor = "multi_thread")]
+async fn l14_approvals_and_replicas_that_git_leaves_out_stay_when_it_is_applied_again() {
+    let world = World::start().await;
+    let mut manifest = world.web();
+    world.0.host.delete(FEDRS, KIND, "default", "web");
+    manifest["metadata"] = json!({ "namespace": "default", "name": "web" });
+    manifest.as_object_mut().unwrap().remove("status");
+    let spec = manifest["spec"].as_object_mut().unwrap();
+    spec.remove("replicas");
+    let client = Client::new(world.0.host.sim.service(), "default");
+    let deployments: Api<FederatedDeployment> = Api::default_namespaced(client);
+    let from_git = PatchParams::apply("kustomize-controller").force();
+    let apply = async || {
+        let patch = Patch::Apply(&manifest);
+        let applied = deployments.patch("web", &from_git, &patch).await;
+        applied.unwrap()
+    };
+    assert_eq!(apply().await.spec.replicas, 1);
+    let scaled = Patch::Merge(json!({ "spec": { "replicas": 7 } }));
+    let by_autoscaler = PatchParams::default();
+    let scaled = deployments.patch_scale("web", &by_autoscaler, &scaled);
+    scaled.await.unwrap();
+    let waits = condition("Progressing", "True", "WaitingForApproval", "rolling out");
+    let rollout = json!({ "step": "all", "record": "{}" });
+    world.set_status(&json!({ "rollout": rollout, "conditions": [waits] }));
+    world.run("approve web").await.succeeded();
+    let before = world.web()["spec"].clone();
+    apply().await;
+    let after = world.web()["spec"].clone();
+    assert_eq!(after, before);
+    let approvals = json!([{ "step": "all", "revision": "web-2" }]);
+    assert_eq!(
+        (&after["replicas"], &after["rollout"]["approvals"]),
+        (&json!(7), &approvals)
+    );
 }
 
 /// A status that is written between the read and the write of a command does not make it fail.

@@ -108,3 +108,10 @@ pub enum Error {
         step: String,
     },
 }
+
+impl Error {
+    /// Whether there is nothing to approve at the moment: no step waits, or the status is that of an older spec.
+    pub fn is_not_waiting(&self) -> bool {
+        matches!(self, Self::NoStepWaits { .. } | Self::NotObserved(_))
+    }
+}
