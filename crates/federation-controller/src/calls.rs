@@ -18,6 +18,15 @@ use crate::error_text::format_api_error;
 
 const JSON: &str = "application/json";
 
+/// The method and the content type of a request.
+pub(crate) type Method = (&'static str, &'static str);
+
+/// Creates an object in a collection.
+pub(crate) const POST: Method = ("POST", JSON);
+
+/// Changes an object by operations; conditional on the `test` operations among them.
+pub(crate) const JSON_PATCH: Method = ("PATCH", "application/json-patch+json");
+
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
@@ -83,12 +92,12 @@ pub(crate) async fn post<T: DeserializeOwned>(
     path: &str,
     object: &impl Serialize,
 ) -> kube::Result<T> {
-    write(client, "POST", path, JSON, object).await
+    write(client, POST, path, object).await
 }
 
 /// Replaces the object at `path`; conditional on the resourceVersion in `object`.
 pub(crate) async fn put(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
-    write(client, "PUT", path, JSON, object).await
+    write(client, ("PUT", JSON), path, object).await
 }
 
 /// Changes the object at `path`; conditional on uid and resourceVersion where `patch` names them.
@@ -97,7 +106,8 @@ pub(crate) async fn merge_patch<T: DeserializeOwned>(
     path: &str,
     patch: &Value,
 ) -> kube::Result<T> {
-    write(client, "PATCH", path, "application/merge-patch+json", patch).await
+    let method = ("PATCH", "application/merge-patch+json");
+    write(client, method, path, patch).await
 }
 
 /// Changes the object at `path` by the operations in `patch`; conditional on its `test` operations.
@@ -106,7 +116,7 @@ pub(crate) async fn json_patch<T: DeserializeOwned>(
     path: &str,
     patch: &impl Serialize,
 ) -> kube::Result<T> {
-    write(client, "PATCH", path, "application/json-patch+json", patch).await
+    write(client, JSON_PATCH, path, patch).await
 }
 
 /// The object at `path` as [`json_patch`] would make it. Changes nothing.
@@ -116,8 +126,8 @@ pub(crate) async fn dry_json_patch<T: DeserializeOwned>(
     patch: &impl Serialize,
 ) -> kube::Result<T> {
     let path = format!("{path}?fieldManager={FIELD_MANAGER}&dryRun=All");
-    let content_type = "application/json-patch+json";
-    send(client, "PATCH", &path, content_type, Some(patch)).await
+    let (method, content_type) = JSON_PATCH;
+    send(client, method, &path, content_type, Some(patch)).await
 }
 
 /// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
@@ -145,11 +155,10 @@ pub(crate) async fn delete(
 }
 
 /// Sends one request that creates or changes an object: fedrs's name is recorded in its managed fields.
-async fn write<T: DeserializeOwned>(
+pub(crate) async fn write<T: DeserializeOwned>(
     client: &Client,
-    method: &str,
+    (method, content_type): Method,
     path: &str,
-    content_type: &str,
     body: &impl Serialize,
 ) -> kube::Result<T> {
     let path = format!("{path}?fieldManager={FIELD_MANAGER}");

@@ -38,6 +38,7 @@ use cluster_informer::{DeploymentObject, MemberView, WorkloadState};
 use federated_rollout::Action as RolloutAction;
 use fedrs_api::{DeletionPolicy, ObjectKey, SetKind};
 use kube::Client;
+use serde::Serialize;
 use tokio::{
     sync::{Semaphore, SemaphorePermit, oneshot},
     time::{Instant, timeout_at},
@@ -306,19 +307,10 @@ impl LocalWorkload<'_> {
 
     /// Changes the workload by a JSON patch that begins with tests.
     async fn patch(self, verb: &'static str, patch: &JsonPatch<'_>) -> Result<Outcome, CallError> {
-        let path = self.path();
-        let client = &self.member.client;
-        let answer = match self.key.kind {
-            SetKind::FederatedReplicaSet => {
-                let call = calls::json_patch::<WorkloadState>(client, &path, patch);
-                self.written(verb, call).await
-            }
-            SetKind::FederatedDeployment => {
-                let call = calls::json_patch::<DeploymentObject>(client, &path, patch);
-                self.written(verb, call).await
-            }
-        };
-        match answer {
+        match self
+            .write(verb, calls::JSON_PATCH, &self.path(), patch)
+            .await
+        {
             // The API server doesn't say which of the tests failed.
             Err(error) if error.is_failed_test() => Ok(self.changed_meanwhile()),
             answer => answer,
@@ -370,13 +362,25 @@ impl LocalWorkload<'_> {
         answer
     }
 
-    /// Waits for a write of the workload, and puts the response into the member's store.
-    async fn written<T: Into<WorkloadState>>(
+    /// Writes the workload, and puts the response into the member's store.
+    async fn write(
         self,
         verb: &'static str,
-        call: impl Future<Output = kube::Result<T>>,
+        method: calls::Method,
+        path: &str,
+        body: &impl Serialize,
     ) -> Result<Outcome, CallError> {
-        let set = self.call(verb, call).await?.into();
+        let client = &self.member.client;
+        let set = match self.key.kind {
+            SetKind::FederatedReplicaSet => {
+                let call = calls::write::<WorkloadState>(client, method, path, body);
+                self.call(verb, call).await?
+            }
+            SetKind::FederatedDeployment => {
+                let call = calls::write::<DeploymentObject>(client, method, path, body);
+                self.call(verb, call).await?.into()
+            }
+        };
         self.member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }

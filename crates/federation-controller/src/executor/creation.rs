@@ -1,15 +1,14 @@
 //! Creates a local workload, and its namespace.
 
-use cluster_informer::{DeploymentObject, WorkloadState};
 use fedrs_api::{RejectionKind, SetKind};
-use serde::de::IgnoredAny;
+use serde::{Serialize, de::IgnoredAny};
 use serde_json::json;
 
 use super::{Executor, LocalWorkload, failed_write};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
-    manifest::{Source, Workload},
+    manifest::Source,
     messages,
 };
 
@@ -51,18 +50,9 @@ impl LocalWorkload<'_> {
         })
     }
 
-    async fn post(self, object: &Workload<'_>) -> Result<Outcome, CallError> {
-        let (client, collection) = (&self.member.client, self.collection());
-        match self.key.kind {
-            SetKind::FederatedReplicaSet => {
-                let call = calls::post::<WorkloadState>(client, &collection, object);
-                self.written("create", call).await
-            }
-            SetKind::FederatedDeployment => {
-                let call = calls::post::<DeploymentObject>(client, &collection, object);
-                self.written("create", call).await
-            }
-        }
+    pub(super) async fn post(self, object: &impl Serialize) -> Result<Outcome, CallError> {
+        self.write("create", calls::POST, &self.collection(), object)
+            .await
     }
 
     async fn create_namespace(self) -> Result<(), CallError> {

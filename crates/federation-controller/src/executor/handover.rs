@@ -11,7 +11,6 @@
 //! A Deployment replaces the pods of every other template. So it is created with the one that is there: what differs from the
 //! user's template is rolled out within the budget.
 
-use cluster_informer::DeploymentObject;
 use fedrs_api::SetKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::limited_value;
@@ -76,9 +75,7 @@ impl LocalWorkload<'_> {
         let replicas = replicas.max(found.live.spec.replicas.unwrap_or(0));
         let mut deployment = json!(self.desired(source, replicas));
         deployment["spec"]["template"] = found.template;
-        let path = self.collection();
-        let call = calls::post::<DeploymentObject>(&self.member.client, &path, &deployment);
-        let outcome = match self.written("create", call).await {
+        let outcome = match self.post(&deployment).await {
             Ok(Outcome::Written(set)) => Outcome::Adopted {
                 set,
                 has_desired: self.has_template(source, &self.get().await?).await?,
