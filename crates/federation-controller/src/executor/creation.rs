@@ -16,10 +16,9 @@ impl LocalWorkload<'_> {
     /// Creates the workload. Every error counts as a rejection (F28).
     pub(super) async fn create(self, source: &Source<'_>, replicas: u32) -> Outcome {
         if self.key.kind == SetKind::FederatedDeployment {
-            match Box::pin(self.take_over(source, replicas)).await {
-                Ok(Some(outcome)) => return outcome,
-                Ok(None) => {}
-                Err(error) => return failed_write(&error),
+            let taken_over = Box::pin(self.take_over(source, replicas)).await;
+            if let Some(outcome) = taken_over {
+                return outcome;
             }
         }
         let object = self.desired(source, replicas);
@@ -28,8 +27,6 @@ impl LocalWorkload<'_> {
             Err(error) => error,
         };
         let retried = match error.code() {
-            // The member rejects the credentials and not the set: the probe will show that as well.
-            Some(401) => return failed_write(&error),
             Some(404) => match self.create_namespace().await {
                 Ok(()) => self.post(&object).await,
                 Err(error) => Err(error),
@@ -37,17 +34,7 @@ impl LocalWorkload<'_> {
             Some(409) => return Box::pin(self.adopt(source, replicas)).await,
             _ => Err(error),
         };
-        retried.unwrap_or_else(|error| match error.code() {
-            // A 403 may be about the namespace, or the credentials.
-            Some(400 | 413 | 422) => Outcome::TemplateRejected {
-                message: error.to_string(),
-                creates: true,
-            },
-            _ => Outcome::Rejected {
-                kind: RejectionKind::Rejected,
-                message: error.to_string(),
-            },
-        })
+        retried.unwrap_or_else(|error| failed_creation(&error))
     }
 
     pub(super) async fn post(self, object: &impl Serialize) -> Result<Outcome, CallError> {
@@ -77,5 +64,22 @@ impl LocalWorkload<'_> {
             Err(error) if error.code() != Some(409) => Err(error),
             Ok(IgnoredAny) | Err(_) => Ok(()),
         }
+    }
+}
+
+/// The outcome of a failed creation (F28).
+pub(super) fn failed_creation(error: &CallError) -> Outcome {
+    match error.code() {
+        // The member rejects the credentials and not the set: the probe will show that as well.
+        Some(401) => failed_write(error),
+        // A 403 may be about the namespace, or the credentials.
+        Some(400 | 413 | 422) => Outcome::TemplateRejected {
+            message: error.to_string(),
+            creates: true,
+        },
+        _ => Outcome::Rejected {
+            kind: RejectionKind::Rejected,
+            message: error.to_string(),
+        },
     }
 }

@@ -17,7 +17,10 @@ use reflector::limited_value;
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::{LocalWorkload, json_patch::JsonPatch, live_set::LiveSet};
+use super::{
+    LocalWorkload, creation::failed_creation, failed_write, json_patch::JsonPatch,
+    live_set::LiveSet,
+};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
@@ -57,35 +60,40 @@ impl FoundReplicaSet {
 
 impl LocalWorkload<'_> {
     /// Creates the Deployment around the ReplicaSet of its name that was left behind, if there is one, with at least so many
-    /// `replicas`: running ones stay. No pod restarts.
-    pub(super) async fn take_over(
-        self,
-        source: &Source<'_>,
-        replicas: u32,
-    ) -> Result<Option<Outcome>, CallError> {
+    /// `replicas`: running ones stay. No pod restarts. The member is asked each time: what was left behind has no label that a
+    /// watch selects by.
+    pub(super) async fn take_over(self, source: &Source<'_>, replicas: u32) -> Option<Outcome> {
         let path = self.replica_set();
         let found = calls::get::<FoundReplicaSet>(&self.member.client, &path);
         let found = match self.call("get replicaset", found).await {
             Ok(found) if found.is_left_behind(&source.frs.selector) => found,
-            Ok(_) => return Ok(None),
-            Err(error) if error.code() == Some(404) => return Ok(None),
-            Err(error) => return Err(error),
+            Ok(_) => return None,
+            Err(error) if error.code() == Some(404) => return None,
+            Err(error) => return Some(failed_creation(&error)),
         };
-        self.label_as_in_template(&found).await?;
+        if let Err(error) = self.label_as_in_template(&found).await {
+            return Some(failed_write(&error));
+        }
         let replicas = replicas.max(found.live.spec.replicas.unwrap_or(0));
         let mut deployment = json!(self.desired(source, replicas));
         deployment["spec"]["template"] = found.template;
-        let outcome = match self.post(&deployment).await {
-            Ok(Outcome::Written(set)) => Outcome::Adopted {
-                set,
-                has_desired: self.has_template(source, &self.get().await?).await?,
-                changed: "its ReplicaSet was left behind".to_owned(),
+        Some(match self.post(&deployment).await {
+            Ok(Outcome::Written(set)) => match self.live_has_template(source).await {
+                Ok(has_desired) => Outcome::Adopted {
+                    set,
+                    has_desired,
+                    changed: "its ReplicaSet was left behind".to_owned(),
+                },
+                Err(error) => failed_write(&error),
             },
             Ok(outcome) => outcome,
             Err(error) if error.code() == Some(409) => Box::pin(self.adopt(source, replicas)).await,
-            Err(error) => return Err(error),
-        };
-        Ok(Some(outcome))
+            Err(error) => failed_creation(&error),
+        })
+    }
+
+    async fn live_has_template(self, source: &Source<'_>) -> Result<bool, CallError> {
+        self.has_template(source, &self.get().await?).await
     }
 
     /// A Deployment claims the ReplicaSets whose labels match its selector; those that fedrs wrote need not have such labels.

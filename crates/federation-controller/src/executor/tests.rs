@@ -1,5 +1,6 @@
 //! What each change sends, by the kind of the set, and what it does in an embedded cluster.
 
 mod deployments;
+mod rejections;
 mod requests;
 mod world;
