@@ -13,30 +13,19 @@ use crate::{
     set_name::{self, SET_NAME},
 };
 
-/// The columns of the clusters of a FederatedReplicaSet.
-const CLUSTER_HEADER: &[&str] = &[
+/// The columns of the clusters.
+const CLUSTER_HEADER: [&str; 6] = [
     "CLUSTER",
     "DESIRED",
     "READY",
     "AVAILABLE",
     "PENDING",
     "CAPACITY",
-    "STATE",
-    "MESSAGE",
 ];
-/// The columns of the clusters of a FederatedDeployment.
-const DEPLOYMENT_CLUSTER_HEADER: &[&str] = &[
-    "CLUSTER",
-    "DESIRED",
-    "READY",
-    "AVAILABLE",
-    "PENDING",
-    "CAPACITY",
-    "UP-TO-DATE",
-    "REVISION",
-    "STATE",
-    "MESSAGE",
-];
+/// Further ones, of a FederatedDeployment.
+const REVISION_HEADER: &[&str] = &["UP-TO-DATE", "REVISION"];
+/// The last columns.
+const STATE_HEADER: [&str; 2] = ["STATE", "MESSAGE"];
 /// The columns of the waits.
 const WAIT_HEADER: &[&str] = &["CLUSTER", "WAITING FOR", "UNTIL"];
 /// The columns of the conditions.
@@ -87,10 +76,11 @@ fn table(explanation: &Explanation, now: Timestamp) -> String {
     let status = &explanation.status;
     let clusters = status.clusters.iter();
     let clusters = clusters.map(|cluster| cluster_row(explanation.kind, cluster));
-    let (cluster_header, counts) = match explanation.kind {
-        SetKind::FederatedReplicaSet => (CLUSTER_HEADER, 1..6),
-        SetKind::FederatedDeployment => (DEPLOYMENT_CLUSTER_HEADER, 1..7),
+    let (of_revision, counts) = match explanation.kind {
+        SetKind::FederatedReplicaSet => (&[][..], 1..6),
+        SetKind::FederatedDeployment => (REVISION_HEADER, 1..7),
     };
+    let cluster_header = [&CLUSTER_HEADER, of_revision, &STATE_HEADER].concat();
     let waits = status.clusters.iter().flat_map(|cluster| {
         let waits = cluster.waits.iter();
         waits.map(|wait| {
@@ -112,7 +102,7 @@ fn table(explanation: &Explanation, now: Timestamp) -> String {
     });
     let mut text = format!("{explanation}\n");
     for (header, numbers, rows) in [
-        (cluster_header, counts, clusters.collect::<Vec<_>>()),
+        (&*cluster_header, counts, clusters.collect::<Vec<_>>()),
         (WAIT_HEADER, 0..0, waits.collect()),
         (CONDITION_HEADER, 0..0, conditions.collect()),
     ] {
