@@ -9,6 +9,7 @@
 
 pub mod controller_process;
 pub mod kstatus;
+pub mod measured_federation;
 pub mod recorded;
 pub mod scenario;
 mod seeds;

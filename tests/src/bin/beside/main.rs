@@ -18,14 +18,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Parser;
-use control_plane::{ControlPlaneSpec, Environment, EnvironmentSpec, NodeResources};
-use fedrs_tests::{controller_process::Program, install_crds};
-use tokio::time::{Duration, Instant, sleep};
+use fedrs_tests::measured_federation::MeasuredFederation;
+use tokio::time::Duration;
 
-use self::turn::{Clusters, Times, Writer};
-
-/// How long the controller may take to start.
-const START: Duration = Duration::from_secs(60);
+use self::turn::{Times, Writer};
 
 /// Measures fedrs beside a client that writes the same objects, on real control planes.
 #[derive(Parser)]
@@ -45,39 +41,7 @@ struct BesideArgs {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = BesideArgs::parse();
-    let member = |name: &str| ControlPlaneSpec {
-        name: name.to_owned(),
-        nodes: 3,
-        resources: NodeResources {
-            pods: u32::try_from(args.sets).unwrap_or(u32::MAX),
-            ..NodeResources::default()
-        },
-    };
-    let spec = EnvironmentSpec {
-        members: ["a", "b", "c"].map(member).into(),
-        audit: false,
-    };
-    let environment = Environment::start_temporary(&spec).await?;
-    let mut members = Vec::new();
-    for member in &environment.members {
-        members.push(member.client().await?);
-    }
-    let clusters = Clusters {
-        host: environment.host.client().await?,
-        members,
-    };
-    install_crds(&clusters.host).await;
-    let controller = Program {
-        path: args.program.clone(),
-        directory: environment.directory().to_owned(),
-    };
-    let controller = controller.start()?;
-    let deadline = Instant::now() + START;
-    while !controller.is_ready().await {
-        anyhow::ensure!(Instant::now() < deadline, "the controller does not start");
-        sleep(Duration::from_millis(100)).await;
-    }
-
+    let clusters = MeasuredFederation::start(args.program, args.sets).await?;
     let (mut bare, mut fedrs) = (Vec::new(), Vec::new());
     for number in 1..=args.turns {
         for (writer, all) in [(Writer::Bare, &mut bare), (Writer::Fedrs, &mut fedrs)] {
@@ -86,10 +50,8 @@ async fn main() -> anyhow::Result<()> {
             all.push(times);
         }
     }
-    let (resident, _) = controller.memory()?;
     report(&bare, &fedrs)?;
-    println!("resident memory of the controller: {} kB", resident / 1024);
-    Ok(())
+    clusters.print_memory()
 }
 
 /// Prints the median of each stage, and the ratios.

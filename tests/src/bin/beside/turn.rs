@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use control_plane::request;
-use fedrs_tests::{even, frs};
+use fedrs_tests::{even, frs, measured_federation::MeasuredFederation};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
@@ -17,12 +16,6 @@ const WRITTEN_TOGETHER: usize = 64;
 const DEADLINE: Duration = Duration::from_secs(900);
 /// The replicas of each set: one in each member.
 const REPLICAS: u32 = 3;
-
-/// The clients of a user of all clusters.
-pub(crate) struct Clusters {
-    pub(crate) host: Client,
-    pub(crate) members: Vec<Client>,
-}
 
 /// Who creates the local ReplicaSets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +49,7 @@ pub(crate) struct Times {
 
 /// Runs one turn with `count` sets.
 pub(crate) async fn run(
-    clusters: &Clusters,
+    clusters: &MeasuredFederation,
     writer: Writer,
     number: usize,
     count: usize,
@@ -125,7 +118,7 @@ impl Paths {
 }
 
 async fn create(
-    clusters: &Clusters,
+    clusters: &MeasuredFederation,
     writer: Writer,
     paths: &Paths,
     count: usize,
@@ -175,7 +168,11 @@ fn local_set(set: &Value) -> Value {
 }
 
 /// Deletes all sets; the controller deletes the local ReplicaSets of its own.
-async fn delete(clusters: &Clusters, writer: Writer, paths: &Paths) -> anyhow::Result<()> {
+async fn delete(
+    clusters: &MeasuredFederation,
+    writer: Writer,
+    paths: &Paths,
+) -> anyhow::Result<()> {
     request(&clusters.host, "DELETE", &paths.sets, &Value::Null).await?;
     if writer == Writer::Bare {
         let options = json!({ "propagationPolicy": "Background" });
@@ -187,7 +184,7 @@ async fn delete(clusters: &Clusters, writer: Writer, paths: &Paths) -> anyhow::R
 }
 
 /// Waits until the next turn finds the members idle.
-async fn pods_are_gone(clusters: &Clusters, namespace: &str) -> anyhow::Result<()> {
+async fn pods_are_gone(clusters: &MeasuredFederation, namespace: &str) -> anyhow::Result<()> {
     let path = format!("/api/v1/namespaces/{namespace}/pods?limit=1");
     for client in &clusters.members {
         let gone = async {

@@ -15,21 +15,23 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::Context;
 use clap::Parser;
-use control_plane::{ControlPlaneSpec, Environment, EnvironmentSpec, NodeResources, request};
-use fedrs_tests::{FDEPLOY_PATH, controller_process::Program, even, frs, install_crds};
+use control_plane::request;
+use fedrs_tests::{
+    FDEPLOY_PATH, even, frs,
+    measured_federation::{MEMBERS, MeasuredFederation},
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
 
-/// How long the controller may take to start, and a stage to end.
+/// How long a stage may take.
 const DEADLINE: Duration = Duration::from_secs(600);
 /// How often the members are looked at.
 const PERIOD: Duration = Duration::from_millis(250);
 /// Objects that are written at the same time: the connections of a client.
 const WRITTEN_TOGETHER: usize = 64;
 const NAMESPACE: &str = "default";
-const MEMBERS: [&str; 3] = ["a", "b", "c"];
 /// The pods of each set in each member, of which one may be unavailable.
 const PODS: u32 = 3;
 
@@ -56,47 +58,18 @@ enum Writer {
 }
 
 struct Clusters {
-    host: Client,
-    members: Vec<Client>,
+    federation: MeasuredFederation,
     sets: usize,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = RolloutArgs::parse();
-    let member = |name: &str| ControlPlaneSpec {
-        name: name.to_owned(),
-        nodes: 3,
-        resources: NodeResources {
-            pods: u32::try_from(args.sets * 8).unwrap_or(u32::MAX),
-            ..NodeResources::default()
-        },
-    };
-    let spec = EnvironmentSpec {
-        members: MEMBERS.map(member).into(),
-        audit: false,
-    };
-    let environment = Environment::start_temporary(&spec).await?;
-    let mut members = Vec::new();
-    for member in &environment.members {
-        members.push(member.client().await?);
-    }
     let clusters = Clusters {
-        host: environment.host.client().await?,
-        members,
+        federation: MeasuredFederation::start(args.program, args.sets * 8).await?,
         sets: args.sets,
     };
-    install_crds(&clusters.host).await;
-    let controller = Program {
-        path: args.program.clone(),
-        directory: environment.directory().to_owned(),
-    };
-    let controller = controller.start()?;
-    let deadline = Instant::now() + DEADLINE;
-    while !controller.is_ready().await {
-        anyhow::ensure!(Instant::now() < deadline, "the controller does not start");
-        sleep(PERIOD).await;
-    }
+    let host = &clusters.federation.host;
     for writer in [Writer::Bare, Writer::Fedrs] {
         clusters.create(writer).await?;
         clusters.wait(writer, 1).await?;
@@ -104,11 +77,11 @@ async fn main() -> anyhow::Result<()> {
     let (mut bare, mut fedrs) = (Vec::new(), Vec::new());
     for turn in 1..=args.turns {
         for (writer, all) in [(Writer::Bare, &mut bare), (Writer::Fedrs, &mut fedrs)] {
-            let before = host_writes(&clusters.host).await?;
+            let before = host_writes(host).await?;
             let took = clusters.roll_out(writer, turn + 1).await?;
             // The last statuses follow.
             sleep(Duration::from_secs(10)).await;
-            let mut written = host_writes(&clusters.host).await?;
+            let mut written = host_writes(host).await?;
             for (of, count) in &mut written {
                 *count -= before.get(of).unwrap_or(&0);
             }
@@ -122,9 +95,7 @@ async fn main() -> anyhow::Result<()> {
         }
     }
     report(&clusters, &mut bare, &mut fedrs);
-    let (resident, _) = controller.memory()?;
-    println!("resident memory of the controller: {} kB", resident / 1024);
-    Ok(())
+    clusters.federation.print_memory()
 }
 
 /// Prints the medians.
@@ -215,7 +186,7 @@ impl Clusters {
     /// Waits until all Deployments have `version`, and nothing but available pods of it.
     async fn wait(&self, writer: Writer, version: usize) -> anyhow::Result<()> {
         let deadline = Instant::now() + DEADLINE;
-        for client in &self.members {
+        for client in &self.federation.members {
             while self.complete(client, writer, version).await? < self.sets {
                 anyhow::ensure!(
                     Instant::now() < deadline,
@@ -251,13 +222,12 @@ impl Clusters {
     /// Where the sets of `writer` are.
     fn targets(&self, writer: Writer) -> Vec<(&Client, String)> {
         match writer {
-            Writer::Bare => self
-                .members
-                .iter()
-                .map(|client| (client, deployments()))
-                .collect(),
+            Writer::Bare => {
+                let members = self.federation.members.iter();
+                members.map(|client| (client, deployments())).collect()
+            }
             Writer::Fedrs => {
-                vec![(&self.host, FDEPLOY_PATH.to_owned())]
+                vec![(&self.federation.host, FDEPLOY_PATH.to_owned())]
             }
         }
     }
