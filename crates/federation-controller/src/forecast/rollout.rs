@@ -79,7 +79,7 @@ pub enum RolloutEnd {
     Complete(Duration),
     /// It waits for clusters that can't be updated now.
     Waiting,
-    /// It goes on after this time, which is as far as it was computed.
+    /// It is not complete after this time: nothing later was computed.
     GoesOn(Duration),
 }
 

@@ -49,7 +49,7 @@ pub(crate) enum TemplateError {
     /// The revision belongs to somebody else.
     #[error("ControllerRevision {name} belongs to {owner}")]
     Foreign { name: String, owner: String },
-    /// The revision has another template than the one that its name stands for, and that may have been approved.
+    /// Its template is not the one that its name is the hash of, and that a user may have approved.
     #[error("ControllerRevision {0} does not have the template that it is named after")]
     Forged(String),
     /// It is not a template for the set.

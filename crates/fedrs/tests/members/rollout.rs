@@ -155,7 +155,7 @@ async fn the_history_is_shown_compared_and_undone() {
     let outcome = world.run("history web").await.succeeded();
     outcome.contains(&["federateddeployment.fedrs.dev/web\nNo revisions yet.\n"]);
     world.run("undo web").await.failed().contains(&[
-        "federateddeployment default/web: nothing to undo: no revision has another template than spec.template",
+        "federateddeployment default/web: nothing to undo: no revision differs from spec.template",
     ]);
     world.create_revision(1, "the first");
     world.create_revision(2, "a new image");

@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// All revisions have the template of the spec.
     #[error(
-        "{0}: nothing to undo: no revision has another template than spec.template; `fedrs rollout history` lists the revisions"
+        "{0}: nothing to undo: no revision differs from spec.template; `fedrs rollout history` lists the revisions"
     )]
     NothingToUndo(String),
     /// The rollout is paused already.

@@ -27,7 +27,7 @@ pub enum Undo {
     },
 }
 
-/// Rolls back to the revision of a number, or to the latest one that has another template than the spec.
+/// Rolls back to the revision of a number, or to the latest one whose template differs from that of the spec.
 ///
 /// In contrast to `kubectl` also while the rollout is paused: who stopped a bad revision must not have to let it go on first.
 pub async fn undo(target: Target<'_>, to: Option<i64>) -> Result<Undo, Error> {
