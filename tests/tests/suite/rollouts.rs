@@ -62,6 +62,15 @@ async fn until_rolled_out(env: &TestEnvironment, version: &str, replicas: u64) {
     .await;
 }
 
+/// Waits until the status says what the controller has decided about the spec.
+async fn until_observed(env: &TestEnvironment) {
+    env.wait_until("the spec is observed", 30, async |env| {
+        let set = env.frs("web").await;
+        set["status"]["observedGeneration"] == set["metadata"]["generation"]
+    })
+    .await;
+}
+
 async fn reason(env: &TestEnvironment, type_: &str) -> String {
     of_condition(env, type_, "reason").await
 }
@@ -106,11 +115,7 @@ pub(crate) async fn l6_l14_a_template_is_rolled_out_within_one_budget(env: &mut 
     // With a surge nothing is unavailable.
     env.patch("web", &json!({ "spec": { "strategy": strategy(0, 2) } }))
         .await;
-    env.wait_until("the spec is observed", 30, async |env| {
-        let set = env.frs("web").await;
-        set["status"]["observedGeneration"] == set["metadata"]["generation"]
-    })
-    .await;
+    until_observed(env).await;
     pods.reset();
     env.patch("web", &version(3, true)).await;
     until_rolled_out(env, "3", 9).await;
@@ -241,12 +246,14 @@ pub(crate) async fn l14_steps_have_an_order_and_wait_for_approval(env: &mut Test
         &json!({ "spec": { "rollout": { "approvals": old } } }),
     )
     .await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    // What a step that begins is lent is in the status, before any cluster is updated.
+    until_observed(env).await;
+    let reason = reason(env, "Progressing").await;
     assert_eq!(
-        versions(env).await,
-        ["1", "2", "1"],
+        reason, "WaitingForApproval",
         "approved for another revision"
     );
+    assert_eq!(versions(env).await, ["1", "2", "1"]);
     let approval = json!([{ "step": "others", "revision": status["updateRevision"] }]);
     env.patch(
         "web",
