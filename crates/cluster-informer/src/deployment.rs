@@ -10,8 +10,8 @@ use crate::{
     deployment_strategy::StrategyObject,
     pod_template::{MAX_VALUES, PodTemplate},
     workload::WorkloadState,
-    workload_conditions::WorkloadConditions,
     workload_metadata::WorkloadMetadata,
+    workload_status::WorkloadStatus,
 };
 
 /// The fields of a `Deployment` that a check needs.
@@ -20,7 +20,7 @@ pub struct DeploymentObject {
     metadata: WorkloadMetadata,
     spec: DeploymentSpec,
     #[serde(default, deserialize_with = "null_as_default")]
-    status: DeploymentStatus,
+    status: WorkloadStatus,
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,18 +66,6 @@ impl From<WholeSpec> for DeploymentSpec {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct DeploymentStatus {
-    observed_generation: i64,
-    replicas: u32,
-    updated_replicas: u32,
-    ready_replicas: u32,
-    available_replicas: u32,
-    #[serde(deserialize_with = "null_as_default")]
-    conditions: WorkloadConditions,
-}
-
 impl Versioned for DeploymentObject {
     fn resource_version(&self) -> Option<&str> {
         Some(self.metadata.resource_version())
@@ -85,13 +73,12 @@ impl Versioned for DeploymentObject {
 }
 
 impl From<DeploymentObject> for WorkloadState {
-    /// `lowest_replicas` is the object's own `spec.replicas`: only the table knows earlier ones. `fully_labeled_replicas` is 0:
-    /// only the ReplicaSets of the Deployment know how many are.
+    /// `fully_labeled_replicas` is 0: only the ReplicaSets of the Deployment know how many are.
     fn from(object: DeploymentObject) -> Self {
         let DeploymentObject {
             metadata,
             spec,
-            status,
+            mut status,
         } = object;
         let deployment = DeploymentState {
             strategy: spec.strategy,
@@ -99,20 +86,18 @@ impl From<DeploymentObject> for WorkloadState {
             min_ready_seconds: spec.min_ready_seconds,
             written_template: spec.template.written_hash,
             updated_replicas: status.updated_replicas,
-            progressing: status.conditions.progressing,
+            progressing: status.conditions.progressing.take(),
             template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
         };
         Self {
-            observed_generation: status.observed_generation,
-            replicas: spec.replicas,
-            status_replicas: status.replicas,
-            ready_replicas: status.ready_replicas,
-            available_replicas: status.available_replicas,
-            replica_failure: status.conditions.failure,
-            spec_hash: spec.template.hash,
-            lowest_replicas: spec.replicas,
+            fully_labeled_replicas: 0,
             deployment: Some(Box::new(deployment)),
-            ..metadata.into_state(SetKind::FederatedDeployment)
+            ..metadata.into_state(
+                SetKind::FederatedDeployment,
+                spec.replicas,
+                spec.template.hash,
+                status,
+            )
         }
     }
 }

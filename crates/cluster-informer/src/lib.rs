@@ -49,6 +49,7 @@ mod watch_state;
 mod workload;
 mod workload_conditions;
 mod workload_metadata;
+mod workload_status;
 mod workload_table;
 
 pub use change::{ChangeHandler, WorkloadChange};

@@ -9,8 +9,8 @@ use crate::{
     deployment_state::OwningDeployment,
     pod_template::{MAX_VALUES, PodTemplate},
     workload::WorkloadState,
-    workload_conditions::WorkloadConditions,
     workload_metadata::WorkloadMetadata,
+    workload_status::WorkloadStatus,
 };
 
 /// The fields of a `ReplicaSet` that a check needs.
@@ -19,7 +19,7 @@ pub struct ReplicaSetObject {
     metadata: WorkloadMetadata,
     spec: ReplicaSetSpec,
     #[serde(default, deserialize_with = "null_as_default")]
-    status: ReplicaSetStatus,
+    status: WorkloadStatus,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,18 +56,6 @@ impl From<WholeSpec> for ReplicaSetSpec {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ReplicaSetStatus {
-    observed_generation: i64,
-    replicas: u32,
-    ready_replicas: u32,
-    available_replicas: u32,
-    fully_labeled_replicas: u32,
-    #[serde(deserialize_with = "null_as_default")]
-    conditions: WorkloadConditions,
-}
-
 impl Versioned for ReplicaSetObject {
     fn resource_version(&self) -> Option<&str> {
         Some(self.metadata.resource_version())
@@ -82,7 +70,6 @@ impl<'de> Deserialize<'de> for WorkloadState {
 }
 
 impl From<ReplicaSetObject> for WorkloadState {
-    /// `lowest_replicas` is the object's own `spec.replicas`: only the table knows earlier ones.
     fn from(object: ReplicaSetObject) -> Self {
         let ReplicaSetObject {
             mut metadata,
@@ -99,17 +86,13 @@ impl From<ReplicaSetObject> for WorkloadState {
             })
         });
         Self {
-            observed_generation: status.observed_generation,
-            replicas: spec.replicas,
-            status_replicas: status.replicas,
-            ready_replicas: status.ready_replicas,
-            available_replicas: status.available_replicas,
-            fully_labeled_replicas: status.fully_labeled_replicas,
-            replica_failure: status.conditions.failure,
-            spec_hash: spec.template.hash,
-            lowest_replicas: spec.replicas,
             owned_by,
-            ..metadata.into_state(SetKind::FederatedReplicaSet)
+            ..metadata.into_state(
+                SetKind::FederatedReplicaSet,
+                spec.replicas,
+                spec.template.hash,
+                status,
+            )
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{
     metadata::{FedrsLabels, Finalizers},
     workload::{Deletion, WorkloadState},
+    workload_status::WorkloadStatus,
 };
 
 /// The metadata of a ReplicaSet or a Deployment.
@@ -41,22 +42,29 @@ impl WorkloadMetadata {
         &self.resource_version
     }
 
-    /// The state of a workload of a kind, without what its spec and its status say.
-    pub(crate) fn into_state(self, kind: SetKind) -> WorkloadState {
+    /// The state of a workload of a kind, without what only one of the kinds has. `lowest_replicas` is its own `replicas`: only
+    /// the table knows earlier ones.
+    pub(crate) fn into_state(
+        self,
+        kind: SetKind,
+        replicas: u32,
+        spec_hash: u64,
+        status: WorkloadStatus,
+    ) -> WorkloadState {
         WorkloadState {
             key: ObjectKey::of_kind(kind, self.namespace, self.name),
             uid: self.uid,
             resource_version: self.resource_version,
             generation: self.generation,
-            observed_generation: 0,
-            replicas: 0,
-            status_replicas: 0,
-            ready_replicas: 0,
-            available_replicas: 0,
-            fully_labeled_replicas: 0,
-            replica_failure: None,
-            spec_hash: 0,
-            lowest_replicas: 0,
+            observed_generation: status.observed_generation,
+            replicas,
+            status_replicas: status.replicas,
+            ready_replicas: status.ready_replicas,
+            available_replicas: status.available_replicas,
+            fully_labeled_replicas: status.fully_labeled_replicas,
+            replica_failure: status.conditions.failure,
+            spec_hash,
+            lowest_replicas: replicas,
             open_scale_up: None,
             federation: self.labels.federation.unwrap_or_default().into(),
             member_cluster: self.labels.member_cluster.unwrap_or_default().into(),
