@@ -216,7 +216,7 @@ mod tests {
             "status": {
                 "observedGeneration": 2, "replicas": 8, "readyReplicas": 8, "availableReplicas": 8, "placedReplicas": 8,
                 "updatedReplicas": 4, "currentRevision": "web-1", "updateRevision": "web-2",
-                "rollout": { "step": "world", "maxUnavailable": 2, "maxSurge": 2, "record": "{}" },
+                "rollout": { "step": "world", "maxUnavailable": 2, "maxSurge": 2, "record": "{\"revision\":\"web-2\"}" },
                 "clusters": [cluster("eu", "web-2", 4, json!([])), cluster("us", "web-1", 0, approval)],
                 "conditions": [
                     condition("Available", "MinimumReplicasAvailable", "8 replicas are available, of at least 6"),
