@@ -64,11 +64,19 @@ impl<'a> Scheduling<'a> {
             message: view.pods.unscheduled_message.as_deref(),
             ..Self::default()
         };
+        // Either of the two watches may be ahead: a pod that has ended according to one of them does not count. Only the status
+        // counts those without our labels.
+        let both = set.status_replicas.max(view.pods.active);
+        let (present, listed) = if view.has_unlabeled_pods() {
+            (set.status_replicas, both)
+        } else {
+            (set.status_replicas.min(view.pods.active), view.pods.active)
+        };
         // Pods beyond the requested ones are about to go, those without a node first: they show nothing.
         let surplus = if is_planted(PlantedBug::CapacityFromLeavingPods) {
             0
         } else {
-            view.pods.active.saturating_sub(set.replicas)
+            listed.saturating_sub(set.replicas)
         };
         let mut leaving = surplus;
         for &(since, count) in &view.pods.unscheduled_since {
@@ -82,7 +90,8 @@ impl<'a> Scheduling<'a> {
         if let Some(failure) = &set.replica_failure
             && set.observed_generation >= set.generation
         {
-            let not_created = u64::from(set.replicas.saturating_sub(set.status_replicas));
+            // A pod that has ended according to the status, and is listed without a node, is not missing twice.
+            let not_created = u64::from(set.replicas.saturating_sub(both));
             if not_created > 0 {
                 let since = failure.since.unwrap_or(now);
                 let due = after_limit(since, settings.unscheduled_timeout);
@@ -101,14 +110,9 @@ impl<'a> Scheduling<'a> {
             // Of a watch that is silent nothing is known: only what follows shows that nothing came before.
             scheduling.is_unconfirmed = is_due && view.current_at < due;
             if is_due && !scheduling.is_unconfirmed {
-                // The status may be of before the pods left the set.
-                let existing = if view.has_unlabeled_pods() {
-                    set.status_replicas.max(view.pods.active)
-                } else {
-                    view.pods.active
-                };
                 scheduling.not_acting_since = Some(since);
-                scheduling.not_created = u64::from(set.replicas.saturating_sub(existing));
+                // The status may be of before the pods left the set.
+                scheduling.not_created = u64::from(set.replicas.saturating_sub(listed));
                 scheduling.add_unscheduled(scheduling.not_created, due, now);
                 scheduling.message = scheduling.message.or(Some(NOT_ACTING));
             } else {
@@ -118,14 +122,6 @@ impl<'a> Scheduling<'a> {
         }
         scheduling.unscheduled = scheduling.unscheduled.min(requested);
         scheduling.failed = scheduling.failed.min(requested);
-        // Either of the two watches may be ahead: a pod that has ended according to one of them does not count.
-        let (present, listed) = if view.has_unlabeled_pods() {
-            let present = set.status_replicas;
-            (present, present.max(view.pods.active))
-        } else {
-            let listed = view.pods.active;
-            (set.status_replicas.min(listed), listed)
-        };
         let without_node = view.pods.unscheduled.saturating_sub(surplus);
         let remaining = present.saturating_sub(without_node);
         // Both may be behind our last write: what is about to go has no node either.

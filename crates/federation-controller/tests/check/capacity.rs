@@ -157,6 +157,7 @@ fn f18_replicas_without_capacity_anywhere_stay_pending_and_are_reported() {
 fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
+    world.members[2].view.pods.active = 6;
     let set = world.members[2].view.workload.as_mut().unwrap();
     (
         set.status_replicas,
@@ -181,6 +182,37 @@ fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current
         .unwrap()
         .observed_generation = 3;
     assert_eq!(desired(&world.check()), [22, 22, 6]);
+}
+
+/// Found by the simulation: with a watch of pods that was behind, three pods counted as pods without a node and as missing.
+#[test]
+fn f32_a_pod_that_has_ended_or_lacks_our_labels_does_not_lower_the_capacity_twice() {
+    let only_a = json!({ "rebalance": false, "clusters": { "a": { "weight": 1 } } });
+    let mut world = World::new(frs(26, only_a), &["a"]);
+    world.set_capacity("a", 4);
+    world.settle(1);
+    world.now = 61;
+    let capacity = |world: &World| world.check().status.clusters[0].capacity;
+    let view = &mut world.members[0].view;
+    let set = view.workload.as_mut().unwrap();
+    set.observed_generation = set.generation;
+    set.status_replicas = 19;
+    set.replica_failure = Some(Box::new(ReplicaFailure {
+        since: Some(at(0)),
+        message: "quota".into(),
+    }));
+    (view.pods.active, view.pods.unscheduled) = (22, 18);
+    view.pods.unscheduled_since = vec![(at(0), 18)];
+    assert_eq!(capacity(&world), Some(4));
+
+    // One of the pods with a node lacks our labels, and one is beyond the replicas, as in a rollout.
+    let view = &mut world.members[0].view;
+    let set = view.workload.as_mut().unwrap();
+    set.replica_failure = None;
+    (set.status_replicas, set.fully_labeled_replicas) = (27, 26);
+    (view.pods.active, view.pods.unscheduled) = (26, 23);
+    view.pods.unscheduled_since = vec![(at(0), 23)];
+    assert_eq!(capacity(&world), Some(4));
 }
 
 #[test]
