@@ -64,6 +64,16 @@ impl ReplicaState {
             running.min(self.limit)
         }
     }
+
+    /// Of `running` replicas, those for which replicas elsewhere may be removed that nobody is known to have requested: these as
+    /// well. Otherwise several clusters with such replicas would keep them all for ever, for want of surge.
+    fn trusted_for_unpublished(&self, running: u64) -> u64 {
+        if self.unreliable {
+            0
+        } else {
+            running.min(self.limit.saturating_add(self.unpublished))
+        }
+    }
 }
 
 /// Bounds of one step.
@@ -92,9 +102,12 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let reliable = states.iter().filter(|state| !state.unreliable);
     let reliable = reliable.map(|state| state.requested).sum::<u64>();
     let mut requested = reliable + bounds.on_hold.unwrap_or(0);
-    let mut trusted: u64 = states
-        .iter()
-        .map(|state| state.trusted(state.running()))
+    let running = states.iter().map(|state| (state, state.running()));
+    let mut trusted: u64 = (running.clone())
+        .map(|(state, running)| state.trusted(running))
+        .sum();
+    let mut trusted_for_unpublished: u64 = running
+        .map(|(state, running)| state.trusted_for_unpublished(running))
         .sum();
     for (next, state) in next.iter_mut().zip(states) {
         let surplus = state.requested.saturating_sub(state.target);
@@ -107,11 +120,17 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
             requested -= idle;
         }
         // A cluster's own replicas count even where they are no reason to remove others.
-        let elsewhere = trusted - state.trusted(state.running());
-        let spare = (elsewhere + state.running()).saturating_sub(bounds.floor);
+        let running = state.running();
+        let spare = |elsewhere: u64| (elsewhere + running).saturating_sub(bounds.floor);
+        let elsewhere = trusted - state.trusted(running);
+        let unpublished_elsewhere =
+            trusted_for_unpublished - state.trusted_for_unpublished(running);
+        let beyond_limit = running.saturating_sub(state.limit);
+        let spare = spare(elsewhere).max(spare(unpublished_elsewhere).min(beyond_limit));
         let removed = (surplus - idle).min(spare);
-        let left = state.running().saturating_sub(removed);
+        let left = running.saturating_sub(removed);
         trusted = elsewhere + state.trusted(left);
+        trusted_for_unpublished = unpublished_elsewhere + state.trusted_for_unpublished(left);
         *next -= idle + removed;
         // Pods that the member has yet to remove are requested again, which creates no new ones.
         *next = state.target.min(state.ready).max(*next);

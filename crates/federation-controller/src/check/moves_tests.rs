@@ -86,6 +86,28 @@ fn f20_what_does_not_run_is_given_up_at_once() {
     );
 }
 
+/// Found by the simulation: two clusters kept 5 such replicas each, which used all of the surge.
+#[test]
+fn f20_replicas_that_nobody_is_known_to_have_requested_are_reason_enough_to_remove_such_replicas() {
+    let with = |limit, unpublished| ReplicaState {
+        limit,
+        unpublished,
+        ..running(8, 3)
+    };
+    let next = |others: [ReplicaState; 2]| {
+        let [one, other] = others;
+        next_step(&[running(3, 8), running(2, 2), one, other], bounds(16))
+    };
+    assert_eq!(next([with(3, 5), with(3, 5)]), [3, 2, 3, 8]);
+    assert_eq!(next([with(3, 5), with(3, 0)]), [3, 2, 8, 8], "claimed");
+    assert_eq!(next([with(8, 0), with(3, 5)]), [3, 2, 8, 3]);
+    assert_eq!(
+        next_step(&[running(13, 8), with(3, 0), with(3, 5)], bounds(24)),
+        [13, 8, 8],
+        "what was requested is not removed for them"
+    );
+}
+
 #[test]
 fn f39_replacements_that_start_stay_until_the_returned_cluster_counts() {
     let returned = ReplicaState {
