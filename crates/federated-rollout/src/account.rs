@@ -43,7 +43,8 @@ pub struct MemberAccount {
     /// all members at N - U or more.
     pub guaranteed: u64,
     /// Whether voluntary moves that touch the member have to wait: it has a loan, or pods of several templates, which
-    /// a Deployment scales in proportion, the available ones too.
+    /// a Deployment scales in proportion, the available ones too. Not only because its controller has not observed it:
+    /// perhaps it never does.
     pub moves_wait: bool,
 }
 
@@ -77,7 +78,7 @@ impl Account {
                 unavailable: found.unavailable().max(lent),
                 surge: found.surplus().max(reach.surge),
                 guaranteed: (found.replicas.saturating_sub(reach.unavailable)).min(found.available),
-                moves_wait: loan.is_some() || found.is_rolling(),
+                moves_wait: loan.is_some() || found.pods > found.updated,
             };
             requested += found.replicas;
             unavailable += account.unavailable;

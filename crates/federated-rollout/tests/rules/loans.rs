@@ -343,6 +343,35 @@ fn l14_moves_and_loans_wait_for_each_other() {
     assert_eq!(seen, [(3, true), (5, false)]);
 }
 
+/// Found by the simulation: a member whose controllers did not act kept 26 replicas without pods, and all of the surge.
+#[test]
+fn l14_a_deployment_that_is_not_observed_can_be_scaled_unless_it_has_a_loan_or_pods_of_two_templates() {
+    let unobserved = |found| Deployment {
+        generation: 3,
+        ..found
+    };
+    let none = Deployment {
+        pods: 0,
+        updated: 0,
+        available: 0,
+        updated_available: 0,
+        ..old(5)
+    };
+    for (found, recorded, expected) in [
+        (unobserved(none), state(&[]), false),
+        (unobserved(old(5)), state(&[]), false),
+        (unobserved(old(5)), state(&[("eu", lends(1, 0))]), true),
+        (
+            unobserved(rolling(5, 1, lends(0, 1))),
+            state(&[]),
+            true,
+        ),
+    ] {
+        let account = Account::of(&rollout(&[member("eu", found)], 2, 0), &recorded);
+        assert_eq!(account.members[0].moves_wait, expected, "{found:?}");
+    }
+}
+
 #[test]
 fn l14_available_replicas_beyond_n_are_not_lent() {
     let members = [member("eu", old(5)), member("us", old(2))];
