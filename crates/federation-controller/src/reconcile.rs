@@ -12,6 +12,7 @@ mod failed_attempts;
 mod host_write;
 mod interim;
 mod outcome_event;
+mod record_rate;
 mod revisions;
 mod status;
 mod triggers;

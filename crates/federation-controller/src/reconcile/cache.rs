@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::{
     failed_attempts::FailedAttempts,
     interim::{self, InterimPace, is_interim},
+    record_rate::RecordRate,
 };
 use crate::{
     check::{Action, RolloutRecord},
@@ -60,6 +61,8 @@ pub(super) struct Cached {
     pub(super) read_template: Option<(String, Arc<ValidTemplate>)>,
     /// Attempts in a row to write the object that failed.
     pub(super) failed_attempts: Option<FailedAttempts>,
+    /// Writes that lend something new.
+    pub(super) records: RecordRate,
     /// Until when no member is asked again to release or delete the local ReplicaSet, because one has rejected it.
     pub(super) next_deletion: Option<Instant>,
     /// Members that the deletion waits for, as last reported.

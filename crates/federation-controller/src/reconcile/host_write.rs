@@ -10,11 +10,14 @@ impl Reconciler {
     /// Whether the object may be written now. If not, it is checked again once it may.
     pub(super) fn may_write_host(&self, key: &ObjectKey) -> bool {
         let now = Instant::now();
-        let failed = self.cache.of_key(key, |cached| cached.failed_attempts);
-        let Some(failed) = failed.filter(|failed| failed.is_held && now < failed.next) else {
+        let (failed, records) = (self.cache).of_key(key, |cached| {
+            (cached.failed_attempts, cached.records.pause(now))
+        });
+        let failed = failed.filter(|failed| failed.is_held && now < failed.next);
+        let Some(pause) = failed.map(|failed| failed.next - now).max(records) else {
             return true;
         };
-        self.queue.add_check(key.clone(), failed.next - now);
+        self.queue.add_check(key.clone(), pause);
         false
     }
 
