@@ -99,11 +99,15 @@ fn f20_replicas_that_nobody_is_known_to_have_requested_are_reason_enough_to_remo
         next_step(&[running(3, 8), running(2, 2), one, other], bounds(16))
     };
     assert_eq!(next([with(3, 5), with(3, 5)]), [3, 2, 3, 8]);
-    assert_eq!(next([with(3, 5), with(3, 0)]), [3, 2, 8, 8], "claimed");
+    assert_eq!(
+        next([with(3, 5), with(3, 0)]),
+        [7, 2, 8, 3],
+        "not for claimed ones"
+    );
     assert_eq!(next([with(8, 0), with(3, 5)]), [3, 2, 8, 3]);
     assert_eq!(
-        next_step(&[running(13, 8), with(3, 0), with(3, 5)], bounds(24)),
-        [13, 8, 8],
+        next_step(&[running(8, 3), with(3, 5)], bounds(11)),
+        [8, 3],
         "what was requested is not removed for them"
     );
 }
