@@ -15,9 +15,9 @@ pub struct Decision {
     pub writes: Vec<Write>,
     /// What each member waits for, in the order of the input; `None` if it has all of the target.
     pub waits: Vec<Option<WaitReason>>,
-    /// Whether a missing Deployment is to be created with the previous revision, in the order of the input: its step has not
-    /// begun.
-    pub creates_previous: Vec<bool>,
+    /// The revision with which a missing Deployment is created, if that is not the target, in the order of the input: the previous
+    /// one while its step has not begun, or once the target has failed.
+    pub created: Vec<Option<String>>,
     /// The budget and its use, with the new loans.
     pub account: Account,
     /// The number of the step that is being updated or waited for; the number of steps is the implied last one.

@@ -14,7 +14,7 @@ use crate::{
     budget::Budget,
     loan::reach,
     member::{Deployment, Member},
-    recall::allowed,
+    recall,
     rollout::Rollout,
     speed,
     state::{Loan, State},
@@ -26,8 +26,8 @@ use crate::{
 /// Why a member that may roll has no loan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It is in a move.
-    Moving,
+    /// It has pods without a node.
+    WithoutNode,
     /// Its status is about another generation.
     NotObserved,
     /// As many members of its step as may be are being updated.
@@ -56,7 +56,7 @@ pub(crate) fn lend<'a>(
             continue;
         }
         let refusal = match loan {
-            None if member.moving => Some(Refusal::Moving),
+            None if member.waits_for_nodes => Some(Refusal::WithoutNode),
             _ if !found.is_observed() => Some(Refusal::NotObserved),
             None if found.replicas == 0 && found.pods == 0 => {
                 empty.push(member);
@@ -79,36 +79,13 @@ pub(crate) fn lend<'a>(
     waiting.sort_by_key(|(_, found)| found.replicas);
     for (position, (member, found)) in waiting.iter().enumerate() {
         let share = Share::of(rollout, state, now, waiting.len() - position);
-        let granted = share.grant(rollout, state, member, found);
-        match granted.and_then(|loan| unless_recalled(rollout, state, member, loan)) {
+        match share.grant(rollout, state, member, found) {
             Ok(loan) => _ = state.loans.insert(member.name.to_owned(), loan),
             Err(refusal) if is_first => _ = refusals.insert(member.name, refusal),
             Err(_) => {}
         }
     }
     (refusals, empty)
-}
-
-/// The loan, unless the next step would recall it, or another one because of it: it would be given and taken for ever.
-fn unless_recalled(
-    rollout: &Rollout<'_>,
-    state: &State,
-    member: &Member<'_>,
-    loan: Loan,
-) -> Result<Loan, Refusal> {
-    let mut after = state.clone();
-    after.loans.insert(member.name.to_owned(), loan.clone());
-    let [before, allowed] = [state, &after].map(|state| allowed(rollout, state, rollout.limits()));
-    let mut members = rollout.members.iter().zip(before.iter().zip(&allowed));
-    let is_recalled = |(other, (before, allowed)): (&Member<'_>, (&Strategy, &Strategy))| {
-        let lent = after.loans.get(other.name).map(|loan| loan.strategy);
-        let was_kept = other.name == member.name || lent.is_some_and(|lent| before.covers(lent));
-        was_kept && lent.is_some_and(|lent| !allowed.covers(lent))
-    };
-    if members.any(is_recalled) {
-        return Err(Refusal::Budget);
-    }
-    Ok(loan)
 }
 
 /// Whether the member has no loan for the target, and needs one. A loan for another revision is in the way unless only the
@@ -247,24 +224,25 @@ impl Share {
         // started pods as well.
         let kept = loan.filter(|_| !is_replaced || rollout.speed.is_some());
         let kept = kept.map_or(Strategy::default(), |_| before);
-        // What was lent beyond a budget that was changed would be recalled and lent for ever: it has to end first.
-        if kept.surge > limits.surge {
+        let strategy = self.at_speed(rollout, found, wanted, (before, kept), is_replaced)?;
+        // What the next step would recall, here or elsewhere, would be given and taken for ever.
+        let left = recall::left(rollout, state, member);
+        if strategy.surge > left.surge {
             return Err(Refusal::Budget);
         }
-        let strategy = self.at_speed(rollout, found, wanted, (before, kept), is_replaced)?;
+        if strategy.pods() > left.pods {
+            return Err(Refusal::Speed);
+        }
         if loan.is_some()
             && !is_replaced
             && strategy.pods() < before.pods() + before.pods().div_ceil(2)
         {
             return Err(Refusal::Budget);
         }
-        let others = state.loans.iter().filter(|(name, _)| *name != member.name);
-        let lent: u64 = others.map(|(_, loan)| loan.within()).sum();
-        let within = self.account.limits.unavailable.saturating_sub(lent);
         let has_template = found.revision == rollout.target;
         Ok(Loan {
             strategy,
-            beyond: strategy.unavailable.saturating_sub(within),
+            beyond: strategy.unavailable.saturating_sub(left.unavailable),
             revision: rollout.target.to_owned(),
             generation: found.generation,
             available: if has_template {

@@ -11,14 +11,14 @@ pub struct Member<'a> {
     pub state: MemberState,
     /// It gets no template: it is skipped by the steps, and catches up when it is no longer cordoned.
     pub cordoned: bool,
-    /// A move that has begun touches it: it gets no first loan until the move has ended.
-    pub moving: bool,
+    /// It has pods without a node, and they get one or go elsewhere first: until then it gets no first loan.
+    pub waits_for_nodes: bool,
     /// The Deployment there.
     pub deployment: Option<Deployment<'a>>,
     /// Replicas that were requested of a member whose Deployment is not known, as after a restart while it can't be reached.
     pub requested: u64,
-    /// Without a Deployment: it should get one. The caller creates it with [`Strategy::WITHOUT_LOAN`], and with the template that
-    /// [`Decision::creates_previous`](crate::Decision::creates_previous) tells.
+    /// Without a Deployment: it should get one. The caller creates it with [`Strategy::WITHOUT_LOAN`], and with the template of
+    /// the revision in [`Decision::created`](crate::Decision::created).
     pub creates: bool,
 }
 

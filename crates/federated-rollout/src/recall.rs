@@ -2,7 +2,37 @@
 
 use planted_bugs::{PlantedBug, is_planted};
 
-use crate::{account::loan_of, budget::Limits, rollout::Rollout, state::State, strategy::Strategy};
+use crate::{
+    account::loan_of, budget::Limits, member::Member, rollout::Rollout, state::State,
+    strategy::Strategy,
+};
+
+/// What one member may have.
+pub(crate) struct Left {
+    /// Unavailable pods within the budget.
+    pub(crate) unavailable: u64,
+    /// Surplus pods.
+    pub(crate) surge: u64,
+    /// Pods to start, by the speed.
+    pub(crate) pods: u64,
+}
+
+/// What `member` may have beside the loans of the others, so that none of them is recalled.
+pub(crate) fn left(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> Left {
+    let Limits { unavailable, surge } = rollout.limits();
+    let all = Left {
+        unavailable,
+        surge,
+        pods: rollout.speed.map_or(u64::MAX, |speed| speed.portion),
+    };
+    let others = (rollout.members.iter()).filter(|other| other.name != member.name);
+    let loans = others.filter_map(|other| loan_of(other, state));
+    loans.fold(all, |left, loan| Left {
+        unavailable: left.unavailable.saturating_sub(loan.within()),
+        surge: left.surge.saturating_sub(loan.strategy.surge),
+        pods: left.pods.saturating_sub(loan.strategy.pods()),
+    })
+}
 
 /// The most that the loan of each member may be, for each member of the input: less than it is for the last ones
 /// if all loans together exceed `limits` or the portion. What a loan has beyond the budget, for broken pods, stays.

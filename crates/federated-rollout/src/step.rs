@@ -15,7 +15,7 @@ use crate::{
     rollout::{OnFailure, Rollout},
     speed,
     state::State,
-    steps::{Stage, advance, creates_previous},
+    steps::{Stage, advance, created_revision},
     strategy::Strategy,
     verdict::{self, Verdict},
     wait,
@@ -58,8 +58,10 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
     });
     let waits = waits.collect();
     let members = rollout.members.iter();
-    let creates_previous = members.map(|member| creates_previous(rollout, &state, member));
-    let creates_previous = creates_previous.collect();
+    let created = members.map(|member| created_revision(rollout, &state, member));
+    let created = created
+        .map(|revision| revision.map(str::to_owned))
+        .collect();
     let (step, soaked) = match stage {
         Stage::Updating(step) | Stage::AwaitingApproval(step) => (step, None),
         Stage::Soaking(step, until) => (step, Some(until)),
@@ -72,7 +74,7 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
     Decision {
         writes,
         waits,
-        creates_previous,
+        created,
         account,
         step,
         undo: state.failed && rollout.on_failure == OnFailure::Undo,

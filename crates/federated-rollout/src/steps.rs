@@ -103,11 +103,15 @@ fn is_complete(rollout: &Rollout<'_>, step: usize) -> bool {
     members.all(|member| member.has_completed(rollout.target))
 }
 
-/// Whether a missing Deployment of the member is created with the template of the previous revision: its step has not begun, or
-/// the target has failed.
-pub(crate) fn creates_previous(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
+/// The revision with which a missing Deployment of the member is created, if that is not the target: the previous one while its
+/// step has not begun, or once the target has failed.
+pub(crate) fn created_revision<'a>(
+    rollout: &Rollout<'a>,
+    state: &State,
+    member: &Member<'_>,
+) -> Option<&'a str> {
     let waits = state.failed || !has_begun(rollout, state, member);
-    rollout.previous.is_some() && member.deployment.is_none() && waits
+    (rollout.previous).filter(|_| member.deployment.is_none() && waits)
 }
 
 /// Whether there is nothing to roll out in a member. Of one that is lost or unknown this is not known without a Deployment, and one

@@ -27,7 +27,7 @@ pub enum WaitReason {
     /// The rollout has failed.
     Failed,
     /// Pods without a node get one, or go elsewhere, first.
-    MoveFirst,
+    Nodes,
     /// Another step goes first.
     Step {
         /// The number of the step.
@@ -148,7 +148,7 @@ fn refused(
     now: Timestamp,
 ) -> WaitReason {
     match refusal {
-        Refusal::Moving => WaitReason::MoveFirst,
+        Refusal::WithoutNode => WaitReason::Nodes,
         Refusal::NotObserved => WaitReason::Observed,
         Refusal::Concurrency(limit) => WaitReason::Concurrency { limit },
         Refusal::Speed => WaitReason::Speed {

@@ -53,7 +53,7 @@ pub(crate) struct Cluster {
     pub(crate) name: &'static str,
     pub(crate) reach: Reach,
     pub(crate) cordoned: bool,
-    pub(crate) moving: bool,
+    pub(crate) waits_for_nodes: bool,
     pub(crate) pods: Vec<Pod>,
     spec: Spec,
     /// The spec that the controller has last acted on.
@@ -84,7 +84,7 @@ impl Cluster {
             name,
             reach: Reach::Reachable,
             cordoned: false,
-            moving: false,
+            waits_for_nodes: false,
             pods: (0..replicas).map(|_| pod).collect(),
             spec,
             synced: spec,

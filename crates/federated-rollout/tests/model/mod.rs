@@ -59,7 +59,7 @@ pub(crate) enum Op {
     /// Another leader starts: it knows nothing of the members that it can't reach.
     Restart,
     Cordon(usize, bool),
-    Moving(usize, bool),
+    WithoutNode(usize, bool),
     Target(usize),
     Pause(bool),
     Approve(usize),
@@ -137,7 +137,7 @@ impl World {
                 cordoned: cluster.cordoned,
                 requested: cluster.recorded(),
                 creates: false,
-                moving: cluster.moving,
+                waits_for_nodes: cluster.waits_for_nodes,
                 deployment: (cluster.is_known)
                     .then(|| cluster.view(cluster.pods.iter().any(lately))),
             }
@@ -239,7 +239,9 @@ impl World {
                 }
             }
             Op::Cordon(cluster, cordoned) => self.clusters[cluster % count].cordoned = cordoned,
-            Op::Moving(cluster, moving) => self.clusters[cluster % count].moving = moving,
+            Op::WithoutNode(cluster, waits) => {
+                self.clusters[cluster % count].waits_for_nodes = waits
+            }
             Op::Target(target) => self.target = target,
             Op::Pause(paused) => self.paused = paused,
             Op::Approve(step) => self.approvals.push((step % 2, self.target)),
@@ -446,7 +448,7 @@ impl World {
         for index in 0..self.clusters.len() {
             let cluster = &mut self.clusters[index];
             cluster.set_reach(Reach::Reachable);
-            (cluster.cordoned, cluster.moving) = (false, false);
+            (cluster.cordoned, cluster.waits_for_nodes) = (false, false);
         }
         for _ in 0..300 {
             if self.is_finished() {

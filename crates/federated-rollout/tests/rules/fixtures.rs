@@ -53,7 +53,7 @@ pub(crate) fn member<'a>(name: &'a str, deployment: Deployment<'a>) -> Member<'a
         cordoned: false,
         requested: 0,
         creates: false,
-        moving: false,
+        waits_for_nodes: false,
         deployment: Some(deployment),
     }
 }

@@ -325,16 +325,16 @@ fn l14_a_smaller_budget_recalls_the_last_loans() {
 }
 
 #[test]
-fn l14_moves_and_loans_wait_for_each_other() {
-    let moving = Member {
-        moving: true,
+fn l14_a_loan_waits_for_pods_without_a_node_and_a_move_for_the_loan() {
+    let without_node = Member {
+        waits_for_nodes: true,
         ..member("us", old(5))
     };
-    let members = [member("eu", old(5)), moving];
+    let members = [member("eu", old(5)), without_node];
     let rollout = rollout(&members, 2, 0);
     let decision = step(&rollout, &state(&[]), at(0));
     assert_eq!(lent(&decision), [("eu", 2, 0)]);
-    assert_eq!(decision.waits[1], Some(WaitReason::MoveFirst));
+    assert_eq!(decision.waits[1], Some(WaitReason::Nodes));
     let account = Account::of(&rollout, &decision.state);
     let members = account.members.iter();
     let seen: Vec<_> = members
@@ -345,7 +345,8 @@ fn l14_moves_and_loans_wait_for_each_other() {
 
 /// Found by the simulation: a member whose controllers did not act kept 26 replicas without pods, and all of the surge.
 #[test]
-fn l14_a_deployment_that_is_not_observed_can_be_scaled_unless_it_has_a_loan_or_pods_of_two_templates() {
+fn l14_a_deployment_that_is_not_observed_can_be_scaled_unless_it_has_a_loan_or_pods_of_two_templates()
+ {
     let unobserved = |found| Deployment {
         generation: 3,
         ..found
@@ -361,11 +362,7 @@ fn l14_a_deployment_that_is_not_observed_can_be_scaled_unless_it_has_a_loan_or_p
         (unobserved(none), state(&[]), false),
         (unobserved(old(5)), state(&[]), false),
         (unobserved(old(5)), state(&[("eu", lends(1, 0))]), true),
-        (
-            unobserved(rolling(5, 1, lends(0, 1))),
-            state(&[]),
-            true,
-        ),
+        (unobserved(rolling(5, 1, lends(0, 1))), state(&[]), true),
     ] {
         let account = Account::of(&rollout(&[member("eu", found)], 2, 0), &recorded);
         assert_eq!(account.members[0].moves_wait, expected, "{found:?}");

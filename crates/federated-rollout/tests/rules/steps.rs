@@ -173,7 +173,8 @@ fn l6_a_missing_deployment_is_created_in_the_revision_that_its_step_has_reached(
         (updated(), Some("old"), begun(&["canary", ""], true), true),
     ] {
         let decision = all(eu, missing("us"), previous, &state);
-        assert_eq!(decision.creates_previous, [false, expected]);
+        let created = expected.then(|| "old".to_owned());
+        assert_eq!(decision.created, [None, created]);
         assert_eq!(
             decision.waits[1],
             previous.map(|_| WaitReason::Missing),

@@ -16,8 +16,8 @@ use super::{
     time::after,
 };
 
-/// Decides the next step of the rollout; nothing of a FederatedReplicaSet. If there are no `writes`, the account and the waits
-/// are as they are, and nothing new is lent.
+/// Decides the next step of the rollout; nothing of a FederatedReplicaSet. If there are no `writes`, nothing new is lent: what the
+/// members need is known all the same.
 pub(super) fn decide(
     snapshot: &Snapshot<'_>,
     (members, plan): (&[MemberEvaluation<'_>], &Plan),
@@ -35,7 +35,7 @@ pub(super) fn decide(
             let moves = snapshot.settings.unscheduled_timeout.is_some();
             let member = member.in_rollout(rollout, planned.target, revision, now);
             Member {
-                moving: member.moving && moves,
+                waits_for_nodes: member.waits_for_nodes && moves,
                 ..member
             }
         })
@@ -59,7 +59,6 @@ pub(super) fn decide(
         Decision {
             account: Account::of(&input, recorded),
             state: recorded.clone(),
-            writes: Vec::new(),
             next: None,
             ..decision
         }
@@ -91,7 +90,7 @@ impl MemberEvaluation<'_> {
             name: &self.member.name,
             state: self.rollout_state(deployment.is_some()),
             cordoned: !self.member.schedulable || self.member.is_evacuated(),
-            moving: self.waits_for_nodes(target),
+            waits_for_nodes: self.waits_for_nodes(target),
             requested: self.previously_requested.unwrap_or(0),
             creates: deployment.is_none() && target.total() > 0,
             deployment,

@@ -81,7 +81,7 @@ impl Step {
                 && member.eligibility.is_writable()
             {
                 let change = rolled(member, rollout, now).or_else(|| {
-                    let revision = created_revision(snapshot, rollout, index);
+                    let revision = rollout.and_then(|rollout| rollout.created.get(index));
                     change(snapshot, member, (next, revision), now)
                 });
                 let limit = member.limit(plan.members[index].target);
@@ -269,23 +269,12 @@ fn rolled(
     })
 }
 
-/// The revision with which the member with this index gets a missing Deployment, if that is not the one that is rolled out.
-fn created_revision<'a>(
-    snapshot: &'a Snapshot<'_>,
-    rollout: Option<&Decision>,
-    member: usize,
-) -> Option<&'a str> {
-    let creates_previous = rollout?.creates_previous.get(member).copied();
-    let previous = snapshot.rollout.as_ref()?.previous_revision();
-    previous.filter(|_| creates_previous == Some(true))
-}
-
 /// The write that takes the local workload of `member` to its desired state with `next` replicas; none if it is in it. A missing
 /// one is created with `revision`, if that is not the one that is rolled out.
 fn change(
     snapshot: &Snapshot<'_>,
     member: &MemberEvaluation<'_>,
-    (next, revision): (u64, Option<&str>),
+    (next, revision): (u64, Option<&Option<String>>),
     now: Timestamp,
 ) -> Option<SetChange> {
     let next = u32::try_from(next).unwrap_or(u32::MAX);
@@ -293,7 +282,7 @@ fn change(
         let backs_off = member.next_creation().is_some_and(|time| now < time);
         return (next > 0 && !backs_off).then(|| SetChange::Create {
             replicas: next,
-            revision: revision.map(str::to_owned),
+            revision: revision.cloned().flatten(),
         });
     };
     // In a namespace that the member does not take, replicas are removed, and nothing else is written.

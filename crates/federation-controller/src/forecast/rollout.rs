@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
             cordoned: cluster.cordoned,
             requested: 0,
             creates: false,
-            moving: false,
+            waits_for_nodes: false,
             deployment: Some(model.seen((revision, OTHER), min_delay, self.now)),
         });
         let members: Vec<_> = members.collect();

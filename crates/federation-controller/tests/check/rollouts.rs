@@ -11,8 +11,9 @@ use federation_controller::{
 };
 use fedrs_api::{
     ClusterStatus, ClusterWait, FederatedReplicaSetStatus, SettingsHash, TemplateRecord,
-    ValidFederatedDeployment,
+    ValidFederatedDeployment, WaitReason,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use crate::world::{LIVE, at, condition_reason, running};
@@ -200,6 +201,19 @@ fn l14_a_status_refresh_lends_nothing() {
     assert!(refreshed.status.rollout.unwrap().record.loans.is_empty());
 }
 
+/// Found by the simulation: with each status in between, a write that failed was tried three more times.
+#[test]
+fn f38_a_status_refresh_forgets_no_failed_write_of_a_rollout() {
+    let world = World::new(json!({}));
+    let decided = world.check();
+    let mut world = world.recording(&decided);
+    assert!(rolled(&world.check()).contains(&"a"));
+    (world.previous.clusters[0].internal.writes).write_failures = 3;
+    let refreshed = world.on_snapshot(|snapshot| refresh_status(snapshot, at(0)));
+    let writes = &refreshed.status.clusters[0].internal.writes;
+    assert_eq!(writes.write_failures, 3);
+}
+
 #[test]
 fn l8_paused_stops_rollouts_and_stopped_stops_every_change() {
     for (field, replicas, changes) in [("paused", 12, 3), ("stopped", 12, 0)] {
@@ -236,10 +250,14 @@ fn l6_a_deployment_that_was_deleted_is_created_in_the_revision_that_its_step_has
     assert_eq!(created(&world), [revision(OLD)]);
     let decided = world.check();
     let waits = &decided.status.clusters[2].waits;
-    let is_told = |wait: &ClusterWait| wait.message == "its Deployment to be created";
+    let is_told = |wait: &ClusterWait| wait.reason == WaitReason::Rollout;
     assert!(waits.iter().any(is_told), "{waits:?}");
     world.recorded.current_revision = None;
     assert_eq!(created(&world), [""], "the first creation");
+}
+
+fn is_down(change: &SetChange) -> bool {
+    matches!(change, SetChange::Scale { from, to, .. } if to < from)
 }
 
 /// Found by the simulation: a Deployment that is scaled down in the middle of a rollout may never go on.
@@ -264,8 +282,6 @@ fn l14_no_replica_is_removed_from_a_member_before_the_rollout_there_has_ended() 
         world.recorded.state.begun = vec![String::new()];
         world.recorded.state.failed = failed;
         let decided = world.check();
-        let is_down =
-            |change: &SetChange| matches!(change, SetChange::Scale { from, to, .. } if to < from);
         let mut of_a = decided.actions.iter().filter(|action| action.member == "a");
         assert_eq!(
             of_a.any(|action| is_down(&action.change)),
@@ -274,8 +290,59 @@ fn l14_no_replica_is_removed_from_a_member_before_the_rollout_there_has_ended() 
             decided.actions
         );
         let waits = &decided.status.clusters[0].waits;
-        let is_told = |wait: &ClusterWait| wait.message.starts_with("the rollout in the cluster");
-        assert_eq!(waits.iter().any(is_told), !removes, "{waits:?}");
+        let is_removed = |wait: &ClusterWait| wait.reason == WaitReason::Removal;
+        assert_eq!(waits.iter().any(is_removed), removes, "{waits:?}");
+    }
+}
+
+/// Found by the simulation: 26 replicas stayed where none was created, and used all of the surge.
+#[test]
+fn f32_replicas_that_no_controller_creates_leave_a_deployment() {
+    let mut world = World::new(json!({}));
+    world.previous.clusters[2].internal.behind_since = Some(Time(at(-100)));
+    let view = &mut world.members[2].view;
+    view.current_at = Some(at(0));
+    (view.pods.active, view.pods.ready) = (0, 0);
+    let set = view.workload.as_mut().unwrap();
+    (set.status_replicas, set.fully_labeled_replicas) = (0, 0);
+    (set.ready_replicas, set.available_replicas) = (0, 0);
+    set.observed_generation = set.generation - 1;
+    set.behind_since = Some(at(-100));
+    world.deployment(2).updated_replicas = 0;
+    let decided = world.check();
+    let mut of_c = decided.actions.iter().filter(|action| action.member == "c");
+    assert!(of_c.any(|action| is_down(&action.change)), "{decided:?}");
+}
+
+#[test]
+fn l14_a_template_waits_for_pods_without_a_node_that_get_one_or_move() {
+    for (updated, unscheduled, is_full, waits) in [
+        (3, 0, false, false),
+        (3, 1, false, true),
+        // No cluster can run it.
+        (3, 1, true, false),
+        // It rolls already.
+        (1, 1, false, false),
+    ] {
+        let mut world = World::new(json!({}));
+        if is_full {
+            for (cluster, capacity) in world.previous.clusters.iter_mut().zip([2, 3, 3]) {
+                cluster.capacity = Some(capacity);
+            }
+        }
+        world.deployment(0).updated_replicas = updated;
+        let view = &mut world.members[0].view;
+        view.pods.ready -= unscheduled;
+        view.pods.unscheduled = unscheduled;
+        view.pods.unscheduled_since = vec![(at(0), unscheduled)];
+        let set = view.workload.as_mut().unwrap();
+        (set.ready_replicas, set.available_replicas) = (3 - unscheduled, 3 - unscheduled);
+        let lent = lent(&world.check());
+        let is_lent = lent.iter().any(|(name, ..)| name == "a");
+        assert_eq!(
+            !is_lent, waits,
+            "{updated} {unscheduled} {is_full} {lent:?}"
+        );
     }
 }
 

@@ -250,7 +250,7 @@ impl<'a> RolloutReport<'a> {
             RolloutWait::Cordoned => "the cluster to be uncordoned".to_owned(),
             RolloutWait::Paused => "spec.paused to be false".to_owned(),
             RolloutWait::Failed => "another template: the rollout has failed".to_owned(),
-            RolloutWait::MoveFirst => {
+            RolloutWait::Nodes => {
                 "pods without a node to get one, or to move to other clusters".to_owned()
             }
             RolloutWait::Step { step: number } => format!("{} to be complete", step(*number)),
