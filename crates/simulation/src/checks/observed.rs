@@ -407,8 +407,10 @@ impl Observed {
         closed.any(|closed| *closed)
     }
 
-    /// Whether a member could be observed all the time since then.
+    /// Whether a member could be observed all the time since then, with its nodes: after an outage it stays lost until these
+    /// report (F33).
     pub(super) fn is_visible_since(&self, member: &str, since: Instant) -> bool {
+        let since = since - NODE_GRACE - self.max_age();
         self.members[member].visibility.is_visible_since(since)
     }
 
