@@ -240,7 +240,7 @@ impl World {
             }
             Op::Cordon(cluster, cordoned) => self.clusters[cluster % count].cordoned = cordoned,
             Op::WithoutNode(cluster, waits) => {
-                self.clusters[cluster % count].waits_for_nodes = waits
+                self.clusters[cluster % count].waits_for_nodes = waits;
             }
             Op::Target(target) => self.target = target,
             Op::Pause(paused) => self.paused = paused,
