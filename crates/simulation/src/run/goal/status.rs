@@ -205,7 +205,8 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
         ("condition Synced", is_true("Synced")),
         (
             "condition Drained",
-            is_true("Drained") || object["spec"]["drain"] != true,
+            // What nobody moves is left, for somebody to delete.
+            is_true("Drained") == (left == 0) || object["spec"]["drain"] != true,
         ),
         (
             "observedGeneration",
