@@ -109,6 +109,86 @@ closed_set! {
 }
 
 closed_set! {
+    /// Condition types of a LocalReplicaSet. The first four are always present, the others only while they are true.
+    pub enum LocalConditionType {
+        /// Whether the spec is valid.
+        Accepted,
+        /// Whether at least `spec.replicas` less `maxUnavailable` are available.
+        Available,
+        /// Whether an update makes progress, or is complete.
+        Progressing,
+        /// Whether the spec is valid and every replica is available, of the current template unless the set does not update pods.
+        Ready,
+        /// kstatus: the controller still works towards the desired state.
+        Reconciling,
+        /// kstatus: the controller can't make progress until a person changes something.
+        Stalled,
+        /// As of a ReplicaSet: pods can't be created or removed.
+        ReplicaFailure,
+        /// Pods that have failed use the budget, so that no available pod is updated or evicted (L14).
+        BudgetUsedByFailures,
+        /// An eviction is not finished after `evictionTimeoutSeconds` (L19).
+        EvictionBlocked,
+        /// The selector matches pods of another set of the namespace (C5).
+        SelectorOverlap,
+        /// Fields are set that have no effect (L5).
+        FieldsWithoutEffect,
+        /// `spec.paused` stops updates, or `spec.stopped` every change (L8).
+        Paused,
+    }
+}
+
+closed_set! {
+    /// Reasons of the conditions of a LocalReplicaSet.
+    pub enum LocalReason {
+        /// `Accepted`: the spec is valid.
+        Valid,
+        /// `Accepted`, `Ready`, `Stalled`: the spec is invalid.
+        InvalidSpec,
+        /// `Available`: enough pods are available.
+        MinimumReplicasAvailable,
+        /// `Available`: fewer pods are available than the strategy allows.
+        MinimumReplicasUnavailable,
+        /// `Progressing`: all pods have the current template.
+        RolloutComplete,
+        /// `Progressing`, `Ready`, `Reconciling`: pods are being updated.
+        RollingOut,
+        /// `Progressing`: `spec.updateMode` is `Never`, and pods of earlier templates stay.
+        UpdatesDisabled,
+        /// `Progressing`, `Ready`: `spec.paused` stops the update.
+        RolloutPaused,
+        /// `Progressing`, `Ready`, `Stalled`: no pod became updated and available for `progressDeadlineSeconds`.
+        ProgressDeadlineExceeded,
+        /// `Ready`: every replica is available.
+        AllReplicasAvailable,
+        /// `Ready`, `Reconciling`: pods are not available yet.
+        ReplicasUnavailable,
+        /// `Reconciling`: pods are created or removed.
+        Scaling,
+        /// `Reconciling`: pods are evicted.
+        Evicting,
+        /// `ReplicaFailure`: the API server rejects new pods.
+        FailedCreate,
+        /// `ReplicaFailure`: the API server rejects the removal of pods.
+        FailedDelete,
+        /// `BudgetUsedByFailures`: pods have failed.
+        PodsFailed,
+        /// `EvictionBlocked`: the budget is in use.
+        WaitingForBudget,
+        /// `EvictionBlocked`: the replacement does not become available.
+        ReplacementUnavailable,
+        /// `SelectorOverlap`: the selectors of two sets match each other's pods.
+        OverlappingSelector,
+        /// `FieldsWithoutEffect`: `minAvailable` or `maxSurge` is set.
+        NotSupported,
+        /// `Paused`: `spec.paused` is true.
+        Paused,
+        /// `Paused`: `spec.stopped` is true.
+        Stopped,
+    }
+}
+
+closed_set! {
     /// Condition types of a MemberCluster.
     pub enum MemberConditionType {
         /// Whether the API server answers the liveness probe.

@@ -10,8 +10,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::{
-    FederatedDeployment, FederatedReplicaSet, FieldError, MemberCluster, SetKind, field::Errors,
-    placement, schema,
+    FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet, MemberCluster, SetKind,
+    field::Errors, placement, schema,
 };
 
 /// All CRDs of fedrs, ready to install.
@@ -20,6 +20,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     let crds = [
         without_rollouts(FederatedReplicaSet::crd()),
         FederatedDeployment::crd(),
+        LocalReplicaSet::crd(),
         MemberCluster::crd(),
     ];
     crds.into_iter().map(finish).collect()
@@ -152,7 +153,7 @@ fn for_users(text: &str) -> String {
 /// `text` without rule numbers such as (F2, F34).
 fn without_rules(text: &str) -> String {
     let is_rule = |word: &str| {
-        let number = word.strip_prefix(['F', 'L']).unwrap_or_default();
+        let number = word.strip_prefix(['C', 'F', 'L']).unwrap_or_default();
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     let mut parts = text.split('(');

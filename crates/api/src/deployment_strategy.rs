@@ -62,7 +62,7 @@ pub struct RollingUpdate {
     pub max_surge: IntOrString,
 }
 
-fn quarter() -> IntOrString {
+pub(crate) fn quarter() -> IntOrString {
     IntOrString::String("25%".to_owned())
 }
 
@@ -93,18 +93,9 @@ impl DeploymentStrategy {
 
 impl RollingUpdate {
     fn check(&self, path: &str, errors: &mut Errors) -> Budget {
-        let mut pods = |value: &IntOrString, field: &str| {
-            amount(value).unwrap_or_else(|| {
-                errors.add(format!("{path}.{field}"), IS_NO_AMOUNT);
-                Amount::Number(1)
-            })
-        };
-        let max_unavailable = pods(&self.max_unavailable, "maxUnavailable");
-        let max_surge = pods(&self.max_surge, "maxSurge");
         let field = format!("{path}.maxUnavailable");
-        if let Amount::Percent(percent @ 101..) = max_unavailable {
-            errors.add(&field, format!("must not be above 100%, but is {percent}%"));
-        }
+        let max_unavailable = part_of_pods(&self.max_unavailable, &field, errors);
+        let max_surge = amount_of_pods(&self.max_surge, &format!("{path}.maxSurge"), errors);
         errors.require(
             !(is_zero(max_unavailable) && is_zero(max_surge)),
             &field,
@@ -118,6 +109,23 @@ impl RollingUpdate {
 }
 
 const IS_NO_AMOUNT: &str = "must be a number of pods, not negative, or a percentage such as 25%";
+
+/// The valid number or percentage; 1 and an error if it is neither.
+pub(crate) fn amount_of_pods(value: &IntOrString, field: &str, errors: &mut Errors) -> Amount {
+    amount(value).unwrap_or_else(|| {
+        errors.add(field, IS_NO_AMOUNT);
+        Amount::Number(1)
+    })
+}
+
+/// As [`amount_of_pods`], of at most 100%.
+pub(crate) fn part_of_pods(value: &IntOrString, field: &str, errors: &mut Errors) -> Amount {
+    let amount = amount_of_pods(value, field, errors);
+    if let Amount::Percent(percent @ 101..) = amount {
+        errors.add(field, format!("must not be above 100%, but is {percent}%"));
+    }
+    amount
+}
 
 fn amount(value: &IntOrString) -> Option<Amount> {
     match value {
@@ -135,12 +143,12 @@ fn is_zero(amount: Amount) -> bool {
 /// The longest percentage, with room for mistakes that a rule explains. Bounds the cost of the rules.
 const MAX_TEXT: usize = 16;
 
-fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
     let message = "must be a number of pods, or a percentage from 0% to 100%";
     amount_schema("^(100|[1-9]?[0-9])%$", message)
 }
 
-fn max_surge_schema(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn max_surge_schema(_: &mut SchemaGenerator) -> Schema {
     let message = "must be a number of pods, or a percentage such as 25%";
     amount_schema("^(0|[1-9][0-9]{0,3})%$", message)
 }

@@ -1,11 +1,11 @@
 //! The API objects of fedrs: types and validation, no IO.
 //!
 //! ```text
-//! YAML of a user -> FederatedReplicaSet, FederatedDeployment (checked by the schema and CEL rules of the CRD)
-//!                -> ValidFrs, ValidFederatedDeployment       (checked here: types that can't be invalid)
+//! YAML of a user -> FederatedReplicaSet, FederatedDeployment, LocalReplicaSet (checked by the schema and CEL rules of the CRD)
+//!                -> ValidFrs, ValidFederatedDeployment, ValidLocalReplicaSet  (checked here: types that can't be invalid)
 //! ```
 //!
-//! Budget and speed of a valid FederatedDeployment are values of `federated-rollout`, which decides by them. Does not know
+//! Budget and speed of a valid FederatedDeployment or LocalReplicaSet are values of `federated-rollout`, which decides by them. Does not know
 //! clients, stores or decisions.
 
 pub mod annotations;
@@ -25,6 +25,10 @@ mod field;
 pub mod finalizers;
 mod json_text;
 pub mod labels;
+mod local_record;
+pub mod local_replica_set;
+mod local_status;
+mod local_strategy;
 pub mod member_cluster;
 pub mod names;
 pub mod object_key;
@@ -32,6 +36,7 @@ mod percentage;
 pub mod placement;
 mod plural;
 pub mod preferences;
+mod record_text;
 mod rescheduling;
 mod revision;
 mod rollout;
@@ -41,6 +46,7 @@ mod schema;
 pub mod selector;
 pub mod valid;
 mod valid_deployment;
+mod valid_local;
 mod valid_rollout;
 mod wait;
 
@@ -51,8 +57,8 @@ pub use cluster_status::{
 };
 pub use cluster_type::ClusterType;
 pub use conditions::{
-    ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason,
-    NewCondition,
+    ConditionReason, ConditionStatus, ConditionType, LocalConditionType, LocalReason,
+    MemberConditionType, MemberReason, NewCondition,
 };
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
@@ -64,6 +70,12 @@ pub use federated_replica_set::{
 };
 pub use field::{Errors as FieldErrors, FieldError, SHOWN_ERRORS};
 pub use json_text::JsonText;
+pub use local_record::{BegunRecord, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
+pub use local_replica_set::{
+    AntiaffinityConstraint, LocalConstraints, LocalReplicaSet, LocalReplicaSetSpec, UpdateMode,
+};
+pub use local_status::{LocalReplicaSetStatus, RevisionPods};
+pub use local_strategy::{DeploySpeed, LocalDeploymentStrategy, ValidLocalStrategy};
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
@@ -80,5 +92,6 @@ pub use rollout::{
 pub use rollout_status::RolloutStatus;
 pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
 pub use valid_deployment::{RolloutSettings, ValidFederatedDeployment};
+pub use valid_local::{AllowedChanges, ValidAntiaffinity, ValidLocalReplicaSet};
 pub use valid_rollout::ValidRollout;
 pub use wait::{ClusterWait, WaitReason};

@@ -4,6 +4,8 @@ use federated_rollout::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record_text;
+
 /// How far a rollout is, and what of its budget is in use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -28,21 +30,7 @@ pub struct RolloutStatus {
     pub surge: i32,
     /// Which parts of the budget are lent to which member cluster, as JSON. The controller continues from it. Do not edit it:
     /// the controller stops rather than lending a part twice.
-    #[serde(with = "text")]
+    #[serde(with = "record_text")]
     #[schemars(with = "String")]
     pub record: State,
-}
-
-/// A record as text. In contrast to other state of the controller, one that can't be read does not count as absent.
-mod text {
-    use federated_rollout::State;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _, ser::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(record: &State, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&serde_json::to_string(record).map_err(S::Error::custom)?)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<State, D::Error> {
-        serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)
-    }
 }

@@ -106,20 +106,15 @@ impl ValidFrs {
 
     /// Validates `set`, and adds every error to `errors`. What it returns is valid if there is none.
     pub(crate) fn of(set: &SetFields<'_>, errors: &mut Errors) -> Self {
-        errors.require(dns::is_label(&set.name), "metadata.name", dns::IS_NO_LABEL);
+        check_object(&set.name, set.metadata, errors);
         errors.require(
             set.federation.is_empty() || dns::is_label(set.federation),
             "spec.federation",
             dns::IS_NO_LABEL,
         );
-        check_entries(set, errors);
         let replicas = non_negative(set.replicas, "spec.replicas", errors);
         let min_ready_seconds = non_negative(set.min_ready_seconds, "spec.minReadySeconds", errors);
-        check_template(set.template, errors);
-        match selector::check(set.selector, SELECTOR) {
-            Err(invalid) => errors.extend(invalid),
-            Ok(()) => check_labels(set.selector, set.template, errors),
-        }
+        check_pods(set.selector, set.template, errors);
         let placement = placement_of(set).unwrap_or_else(|invalid| {
             errors.extend(invalid);
             Placement::default()
@@ -165,7 +160,7 @@ impl ValidTemplate {
     }
 
     /// Valid if `template` is.
-    fn of(template: &PodTemplate) -> Self {
+    pub(crate) fn of(template: &PodTemplate) -> Self {
         Self {
             metadata: template.metadata.clone(),
             spec: JsonText::of(&template.spec),
@@ -246,21 +241,25 @@ fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldEr
     errors.or(())
 }
 
-/// Checks how many entries maps and lists have.
-fn check_entries(set: &SetFields<'_>, errors: &mut Errors) {
-    let metadata = set.metadata;
-    let expressions = set.selector.match_expressions.iter().flatten();
+/// Checks the name of a set, and how many entries its metadata has.
+pub(crate) fn check_object(name: &str, metadata: &ObjectMeta, errors: &mut Errors) {
+    errors.require(dns::is_label(name), "metadata.name", dns::IS_NO_LABEL);
+    let labels = metadata.labels.iter().flatten().count();
+    require_few(labels, "metadata.labels", errors);
+    let finalizers = metadata.finalizers.iter().flatten().count();
+    require_few(finalizers, "metadata.finalizers", errors);
+}
+
+/// Checks the selector and the template of a set (C2, C5).
+pub(crate) fn check_pods(selector: &LabelSelector, template: &PodTemplate, errors: &mut Errors) {
+    let expressions = selector.match_expressions.iter().flatten();
     let values = expressions.map(|expression| 1 + expression.values.iter().flatten().count());
-    let labels = set.selector.match_labels.iter().flatten().count();
-    for (field, entries) in [
-        ("metadata.labels", metadata.labels.iter().flatten().count()),
-        (
-            "metadata.finalizers",
-            metadata.finalizers.iter().flatten().count(),
-        ),
-        (SELECTOR, labels + values.sum::<usize>()),
-    ] {
-        require_few(entries, field, errors);
+    let labels = selector.match_labels.iter().flatten().count();
+    require_few(labels + values.sum::<usize>(), SELECTOR, errors);
+    check_template(template, errors);
+    match selector::check(selector, SELECTOR) {
+        Err(invalid) => errors.extend(invalid),
+        Ok(()) => check_labels(selector, template, errors),
     }
 }
 
@@ -334,5 +333,14 @@ pub(crate) fn non_negative(number: i32, field: &str, errors: &mut Errors) -> u32
     u32::try_from(number).unwrap_or_else(|_| {
         errors.add(field, format!("must not be negative, but is {number}"));
         0
+    })
+}
+
+/// A number that must be at least 1; 1 and an error if it is less.
+pub(crate) fn positive(number: i32, field: &str, errors: &mut Errors) -> u32 {
+    let valid = u32::try_from(number).ok().filter(|number| *number > 0);
+    valid.unwrap_or_else(|| {
+        errors.add(field, format!("must be at least 1, but is {number}"));
+        1
     })
 }

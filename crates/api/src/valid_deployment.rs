@@ -121,7 +121,11 @@ fn check_deadline(deployment: &FederatedDeployment, errors: &mut Errors) -> Opti
             errors.add("spec.progressDeadlineSeconds", message);
         }
     }
-    // The value that apps/v1 takes for no deadline.
-    let seconds = Some(deadline).filter(|deadline| *deadline != i32::MAX);
+    deadline_of(deadline)
+}
+
+/// `progressDeadlineSeconds` as a time; `None` for the value that apps/v1 takes for no deadline.
+pub(crate) fn deadline_of(seconds: i32) -> Option<Duration> {
+    let seconds = Some(seconds).filter(|seconds| *seconds != i32::MAX);
     seconds.map(|seconds| Duration::from_secs(seconds.unsigned_abs().into()))
 }

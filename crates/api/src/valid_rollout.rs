@@ -14,7 +14,7 @@ use crate::{
         FailurePolicy, MAX_NAMED_CLUSTERS, MAX_REVISION_LENGTH, MAX_STEP_CLUSTERS, MAX_STEPS,
         OTHERS, Rollout, RolloutApproval, RolloutSpeed, RolloutStep, StepApproval,
     },
-    valid::non_negative,
+    valid::{non_negative, positive},
 };
 
 /// A valid [`Rollout`].
@@ -136,15 +136,6 @@ fn check_approvals(approvals: &[RolloutApproval], path: &str, errors: &mut Error
 fn at_most(entries: usize, most: usize, field: &str, errors: &mut Errors) {
     let message = format!("must have at most {most} entries");
     errors.require(entries <= most, field, &message);
-}
-
-/// A number that must be at least 1; 1 and an error if it is less.
-fn positive(number: i32, field: &str, errors: &mut Errors) -> u32 {
-    let valid = u32::try_from(number).ok().filter(|number| *number > 0);
-    valid.unwrap_or_else(|| {
-        errors.add(field, format!("must be at least 1, but is {number}"));
-        1
-    })
 }
 
 impl Default for ValidRollout {

@@ -1,10 +1,10 @@
-//! Reads FederatedReplicaSets, FederatedDeployments, MemberClusters and preferences from mutated bytes.
+//! Reads FederatedReplicaSets, FederatedDeployments, LocalReplicaSets, MemberClusters and preferences from mutated bytes.
 
 use std::{fmt::Debug, path::Path};
 
 use fedrs_api::{
-    FederatedDeployment, FederatedReplicaSet, FieldError, MemberCluster, ValidFederatedDeployment,
-    ValidFrs, preferences,
+    FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet, MemberCluster,
+    ValidFederatedDeployment, ValidFrs, ValidLocalReplicaSet, preferences,
 };
 use mutations::fuzz;
 use serde::{Serialize, de::DeserializeOwned};
@@ -76,6 +76,24 @@ fn l6_any_deployment_is_valid_or_its_errors_name_fields() {
                     .progress_deadline
                     .map(|deadline| deadline.as_secs());
                 assert!(seconds.is_none_or(|seconds| seconds > valid.set.min_ready_seconds.into()));
+            }
+            Err(errors) => check_errors(&errors, &["spec", "metadata"]),
+        }
+    });
+}
+
+#[test]
+fn l1_any_local_set_is_valid_or_its_errors_name_fields() {
+    fuzz(&corpus("local_sets"), |bytes| {
+        let Some(object) = read::<LocalReplicaSet>(bytes) else {
+            return;
+        };
+        match ValidLocalReplicaSet::check(&object) {
+            Ok(valid) => {
+                let replicas = valid.replicas.into();
+                assert!(valid.strategy.max_unavailable.without_surge(replicas) <= replicas);
+                let seconds = valid.progress_deadline.map(|deadline| deadline.as_secs());
+                assert!(seconds.is_none_or(|seconds| seconds > valid.min_ready_seconds.into()));
             }
             Err(errors) => check_errors(&errors, &["spec", "metadata"]),
         }

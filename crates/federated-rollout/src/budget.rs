@@ -56,6 +56,15 @@ impl Budget {
 }
 
 impl Amount {
+    /// The pods of `replicas` that may be unavailable where none may run beyond them: rounded down, but a percentage that rounds
+    /// to nothing is one pod, or nothing could ever be updated.
+    #[must_use]
+    pub fn without_surge(self, replicas: u64) -> u64 {
+        let rounds = matches!(self, Self::Percent(1..));
+        let pods = self.of(replicas, false).max(u64::from(rounds));
+        pods.min(replicas)
+    }
+
     fn of(self, replicas: u64, up: bool) -> u64 {
         match self {
             Self::Number(number) => number,
