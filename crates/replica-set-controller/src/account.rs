@@ -1,0 +1,62 @@
+//! What of the budget is in use (L14, L16, L20).
+//!
+//! ```text
+//! in use = failed + in progress + marked for removal
+//!        + pods that are missing, or removed to be recreated
+//!        - removed pods in whose place another one is already counted as starting or missing
+//! ```
+//!
+//! A pod that is not available uses the budget anyway. So to update or to evict it costs nothing: a bad revision never locks the
+//! set (L22).
+
+use crate::{
+    group::{Group, Member},
+    record::Places,
+    set::Set,
+};
+
+/// The budget and its use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The pods that may be unavailable.
+    pub limit: usize,
+    /// What of it is in use; more than `limit` if pods are broken, or the budget was made smaller.
+    pub in_use: usize,
+    /// Pods that are missing: neither do they exist, nor are they being recreated.
+    pub missing: usize,
+    /// Pods that exist beyond the replicas.
+    pub surplus: usize,
+}
+
+impl Account {
+    pub(crate) fn of(set: &Set<'_>, members: &[Member<'_>], places: &Places) -> Self {
+        let (mut live, mut in_use, mut starting, mut terminating) = (0, 0, 0, 0);
+        for member in members {
+            let is_live = member.pod.is_live();
+            live += usize::from(is_live);
+            terminating += usize::from(!is_live);
+            in_use += usize::from(member.group != Group::Ready);
+            starting += usize::from(member.is_starting);
+        }
+        let kept = live + places.terminating + places.vacant.len();
+        let missing = set.replicas.saturating_sub(kept);
+        let replaced = terminating.saturating_sub(places.terminating);
+        let limit = u64::try_from(set.replicas).unwrap_or(u64::MAX);
+        Self {
+            limit: usize::try_from(set.max_unavailable.without_surge(limit)).unwrap_or(usize::MAX),
+            in_use: in_use + missing + places.vacant.len() - replaced.min(starting + missing),
+            missing,
+            surplus: kept.saturating_sub(set.replicas),
+        }
+    }
+
+    /// How many more pods may become unavailable.
+    pub(crate) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.in_use)
+    }
+}
+
+/// What it costs to make a pod unavailable.
+pub(crate) fn cost(member: &Member<'_>) -> usize {
+    usize::from(member.group == Group::Ready)
+}

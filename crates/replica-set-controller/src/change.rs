@@ -1,0 +1,171 @@
+//! What it takes to bring a pod from one template to another (L12): a patch, or another pod.
+//!
+//! A patch keeps the pod's id, node and address. The API server lets the images of containers change, labels and annotations, and
+//! tolerations be added. Everything else recreates the pod, and so does what would have no effect in a running pod: the image
+//! of an init container that is done, and labels or annotations that a container has read into its environment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fedrs_api::PodTemplate;
+use serde_json::{Map, Value};
+
+/// How a pod gets from one template to another.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The pod is patched.
+    InPlace(Patch),
+    /// The pod is recreated, because of these fields of the template.
+    Recreate(Vec<String>),
+}
+
+/// What is patched in a pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Patch {
+    /// New images, by container.
+    pub images: BTreeMap<String, String>,
+    /// New images, by init container that restarts always (a sidecar).
+    pub sidecar_images: BTreeMap<String, String>,
+    /// Labels with their new values; `None` removes one.
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations with their new values; `None` removes one.
+    pub annotations: BTreeMap<String, Option<String>>,
+    /// Tolerations to add.
+    pub tolerations: Vec<Value>,
+}
+
+impl Patch {
+    /// The containers that the kubelet restarts.
+    pub fn restarts(&self) -> impl Iterator<Item = &str> {
+        let containers = self.images.keys().chain(self.sidecar_images.keys());
+        containers.map(String::as_str)
+    }
+}
+
+impl Change {
+    /// How a pod of the template `from` gets to `to`. Both are complete: what the controller adds to a template is in them.
+    #[must_use]
+    pub fn between(from: &PodTemplate, to: &PodTemplate) -> Self {
+        let mut patch = Patch {
+            labels: changed(&from.metadata.labels, &to.metadata.labels),
+            annotations: changed(&from.metadata.annotations, &to.metadata.annotations),
+            ..Patch::default()
+        };
+        let mut fields = Vec::new();
+        let none = Map::new();
+        let [from, to] = [from, to].map(|template| template.spec.as_object().unwrap_or(&none));
+        let names: BTreeSet<_> = from.keys().chain(to.keys()).map(String::as_str).collect();
+        for name in names {
+            let values = [value(from, name), value(to, name)];
+            match name {
+                "containers" => {
+                    let images = &mut patch.images;
+                    compare_containers(name, values, |_| true, images, &mut fields);
+                }
+                "initContainers" => {
+                    let images = &mut patch.sidecar_images;
+                    compare_containers(name, values, is_sidecar, images, &mut fields);
+                }
+                "tolerations" => match added(values) {
+                    Some(added) => patch.tolerations = added,
+                    None => fields.push("spec.tolerations".to_owned()),
+                },
+                _ if values[0] == values[1] => {}
+                _ => fields.push(format!("spec.{name}")),
+            }
+        }
+        fields.extend(read_by_containers(&patch, to));
+        if fields.is_empty() {
+            Self::InPlace(patch)
+        } else {
+            Self::Recreate(fields)
+        }
+    }
+}
+
+/// The field; null is the same as none.
+fn value<'v>(object: &'v Map<String, Value>, name: &str) -> &'v Value {
+    object.get(name).unwrap_or(&Value::Null)
+}
+
+fn changed(
+    from: &BTreeMap<String, String>,
+    to: &BTreeMap<String, String>,
+) -> BTreeMap<String, Option<String>> {
+    let removed = from.keys().filter(|key| !to.contains_key(*key));
+    let removed = removed.map(|key| (key.clone(), None));
+    let set = to
+        .iter()
+        .filter(|(key, value)| from.get(*key) != Some(value));
+    let set = set.map(|(key, value)| (key.clone(), Some(value.clone())));
+    removed.chain(set).collect()
+}
+
+/// Adds the changed images of containers that can get a new one, and the fields in which containers differ otherwise.
+fn compare_containers(
+    list: &str,
+    values: [&Value; 2],
+    can_restart: impl Fn(&Map<String, Value>) -> bool,
+    images: &mut BTreeMap<String, String>,
+    fields: &mut Vec<String>,
+) {
+    let [from, to] = values.map(|value| value.as_array().map(Vec::as_slice).unwrap_or_default());
+    let name_of = |container: &Value| container["name"].as_str().unwrap_or_default().to_owned();
+    let is_same_list = from.iter().map(name_of).eq(to.iter().map(name_of));
+    if !is_same_list {
+        return fields.push(format!("spec.{list}"));
+    }
+    for (from, to) in from.iter().zip(to) {
+        let container = name_of(to);
+        let (Some(from), Some(to)) = (from.as_object(), to.as_object()) else {
+            continue;
+        };
+        let names: BTreeSet<_> = from.keys().chain(to.keys()).collect();
+        for name in names
+            .into_iter()
+            .filter(|name| value(from, name) != value(to, name))
+        {
+            match (&**name, value(to, name)) {
+                ("image", Value::String(image)) if can_restart(to) => {
+                    images.insert(container.clone(), image.clone());
+                }
+                _ => fields.push(format!("spec.{list}[{container}].{name}")),
+            }
+        }
+    }
+}
+
+fn is_sidecar(container: &Map<String, Value>) -> bool {
+    value(container, "restartPolicy") == "Always"
+}
+
+/// The tolerations that are added; `None` if others are changed or removed.
+fn added([from, to]: [&Value; 2]) -> Option<Vec<Value>> {
+    let [from, to] =
+        [from, to].map(|value| value.as_array().map(Vec::as_slice).unwrap_or_default());
+    let are_kept = from.iter().all(|toleration| to.contains(toleration));
+    let new = to.iter().filter(|toleration| !from.contains(toleration));
+    are_kept.then(|| new.cloned().collect())
+}
+
+/// Changed labels and annotations that a container reads into its environment, which is set once, when it starts.
+fn read_by_containers(patch: &Patch, spec: &Map<String, Value>) -> Vec<String> {
+    let lists = ["containers", "initContainers"];
+    let containers = lists.iter().filter_map(|list| value(spec, list).as_array());
+    let variables = containers
+        .flatten()
+        .filter_map(|container| container["env"].as_array())
+        .flatten();
+    let paths: BTreeSet<_> = variables
+        .filter_map(|variable| variable["valueFrom"]["fieldRef"]["fieldPath"].as_str())
+        .collect();
+    let maps = [
+        ("labels", &patch.labels),
+        ("annotations", &patch.annotations),
+    ];
+    let keys = maps
+        .iter()
+        .flat_map(|(map, changed)| changed.keys().map(move |key| (map, key)));
+    let read = keys.filter(|(map, key)| paths.contains(&*format!("metadata.{map}['{key}']")));
+    read.map(|(map, key)| format!("metadata.{map}[{key}]"))
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! Evictions: within the budget, and before updates (L18, L19, L20).
+
+use fedrs_api::{EvictionRecord, LocalRecord};
+use jiff::Timestamp;
+
+use crate::{
+    account::{Account, cost},
+    group::{Group, Member},
+    order::{by_eviction, first},
+    plan::{Purpose, Wait},
+    record::blocks_until,
+    set::Set,
+    time::Next,
+};
+
+/// Evictions that are not finished, and delay updates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unfinished {
+    pub(crate) evictions: usize,
+    pub(crate) until: Timestamp,
+}
+
+/// Records what is requested, and begins what the budget allows. Returns what has to wait.
+pub(crate) fn begin<'a>(
+    members: &[Member<'a>],
+    record: &mut LocalRecord,
+    account: &mut Account,
+    now: Timestamp,
+) -> Option<Wait<'a>> {
+    let requested = members.iter().filter(|member| {
+        let is_requested = member.pod.eviction.is_some() && member.pod.is_live();
+        is_requested && member.pod.is_owned() && member.group != Group::MarkedRemove
+    });
+    let mut requested: Vec<_> = requested.collect();
+    for member in &requested {
+        let uid = member.pod.uid;
+        if !record.evictions.contains_key(uid) {
+            let (since, begun) = (now, false);
+            let eviction = EvictionRecord { since, begun };
+            record.evictions.insert(uid.to_owned(), eviction);
+        }
+    }
+    // The surplus goes first, in an order that begins with these pods.
+    if account.surplus > 0 || requested.is_empty() {
+        return None;
+    }
+    let count = requested.len();
+    let mut waiting = 0;
+    for member in first(&mut requested, count, by_eviction) {
+        let cost = cost(member);
+        if cost > account.room() {
+            waiting += 1;
+            continue;
+        }
+        account.in_use += cost;
+        if let Some(eviction) = record.evictions.get_mut(member.pod.uid) {
+            eviction.begun = true;
+        }
+    }
+    (waiting > 0).then(|| Wait::Budget {
+        purpose: Purpose::Eviction,
+        pods: waiting,
+        by: Vec::new(),
+    })
+}
+
+/// The evictions that delay updates; the others are reported.
+pub(crate) fn unfinished<'a>(
+    set: &Set<'_>,
+    members: &[Member<'a>],
+    record: &LocalRecord,
+    waits: &mut Vec<Wait<'a>>,
+    next: &mut Next,
+    now: Timestamp,
+) -> Option<Unfinished> {
+    if record.evictions.is_empty() {
+        return None;
+    }
+    let mut unfinished: Option<Unfinished> = None;
+    for eviction in record.evictions.values() {
+        let until = blocks_until(set, eviction);
+        next.at(until, now);
+        if until > now {
+            unfinished = Some(Unfinished {
+                evictions: unfinished.map_or(0, |others| others.evictions) + 1,
+                until: unfinished.map_or(until, |others| others.until.max(until)),
+            });
+        }
+    }
+    let blocked = members.iter().filter_map(|member| {
+        let eviction = record.evictions.get(member.pod.uid)?;
+        (blocks_until(set, eviction) <= now).then_some(Wait::EvictionBlocked {
+            pod: member.pod.name,
+            since: eviction.since,
+        })
+    });
+    waits.extend(blocked);
+    unfinished
+}

@@ -1,0 +1,186 @@
+//! The group of each pod (L16), and the counts of them.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::LocalRecord;
+use jiff::Timestamp;
+
+use crate::{
+    pod::{Gate, InPlace, Life, Owner, Pod, Readiness},
+    set::Set,
+    time::{Next, after},
+};
+
+/// The group of a pod (L16). All but the first use the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// It is available, and may be updated.
+    Ready,
+    /// It is being created or updated.
+    InProgress,
+    /// It does not become available.
+    Failed,
+    /// It is being removed.
+    MarkedRemove,
+}
+
+/// A pod that counts, with its group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) pod: &'a Pod<'a>,
+    pub(crate) group: Group,
+    /// Whether it has another revision than the current one.
+    pub(crate) is_outdated: bool,
+    /// Whether it is starting for the first time, and no update is under way.
+    pub(crate) is_starting: bool,
+}
+
+/// Pods by group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupCounts {
+    /// Available pods that may be updated.
+    pub ready: usize,
+    /// Pods that are being created or updated.
+    pub in_progress: usize,
+    /// Pods that do not become available.
+    pub failed: usize,
+    /// Pods that are being removed.
+    pub marked_remove: usize,
+}
+
+/// The counts of a status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pods that run or are about to, without those that are being removed.
+    pub live: usize,
+    /// Ready pods.
+    pub ready: usize,
+    /// Available pods.
+    pub available: usize,
+    /// Live pods of the current revision.
+    pub updated: usize,
+    /// Available pods of the current revision.
+    pub updated_available: usize,
+    /// Pods that are being removed.
+    pub terminating: usize,
+    /// Pods by revision and group.
+    pub revisions: BTreeMap<Option<u32>, GroupCounts>,
+}
+
+/// The pods that count, in the order of the input. `record` has what was begun.
+pub(crate) fn classify<'a>(
+    set: &Set<'_>,
+    pods: &'a [Pod<'a>],
+    record: &LocalRecord,
+    next: &mut Next,
+    now: Timestamp,
+) -> (Vec<Member<'a>>, Counts) {
+    let mut counts = Counts::default();
+    let mut members = Vec::with_capacity(pods.len());
+    for pod in pods {
+        let is_being_updated = is_being_updated(pod, record);
+        let group = match pod.life {
+            Life::Terminating { .. } if pod.owner != Owner::Nobody => {
+                counts.terminating += 1;
+                Group::MarkedRemove
+            }
+            Life::Live(readiness) if pod.is_live() => {
+                let is_available = is_available(set, pod, next, now);
+                let is_outdated = pod.revision != Some(set.target);
+                counts.live += 1;
+                counts.ready += usize::from(pod.ready_since().is_some());
+                counts.available += usize::from(is_available);
+                counts.updated += usize::from(!is_outdated);
+                counts.updated_available += usize::from(is_available && !is_outdated);
+                if is_evicted(pod, record) {
+                    Group::MarkedRemove
+                } else {
+                    let state = (is_available, is_being_updated);
+                    live_group(set, pod, readiness, state, next, now)
+                }
+            }
+            _ => continue,
+        };
+        counts.revisions.entry(pod.revision).or_default().add(group);
+        members.push(Member {
+            pod,
+            group,
+            is_outdated: pod.revision != Some(set.target),
+            is_starting: group == Group::InProgress && !is_being_updated,
+        });
+    }
+    (members, counts)
+}
+
+/// Whether it has been ready for long enough, and its node still runs it.
+fn is_available(set: &Set<'_>, pod: &Pod<'_>, next: &mut Next, now: Timestamp) -> bool {
+    pod.ready_since().is_some_and(|since| {
+        let from = after(since, set.min_ready);
+        next.at(from, now);
+        from <= now && !pod.is_on_lost_node()
+    })
+}
+
+/// The group of a live pod.
+fn live_group(
+    set: &Set<'_>,
+    pod: &Pod<'_>,
+    readiness: Readiness<'_>,
+    (is_available, is_being_updated): (bool, bool),
+    next: &mut Next,
+    now: Timestamp,
+) -> Group {
+    if is_available && !is_being_updated {
+        return Group::Ready;
+    }
+    let has_failure = matches!(
+        readiness,
+        Readiness::NotReady {
+            failure: Some(_),
+            ..
+        }
+    );
+    if has_failure || pod.is_on_lost_node() {
+        return Group::Failed;
+    }
+    let begun = match (pod.in_place, readiness) {
+        (InPlace::Restarting { since }, _)
+        | (InPlace::Settled, Readiness::NotReady { since, .. }) => Some(since),
+        // It is ready, and counts as available after a while.
+        (InPlace::Settled, Readiness::Ready { .. }) => None,
+    };
+    let limits = begun.zip(set.progress_deadline);
+    match limits.map(|(begun, deadline)| after(begun, deadline)) {
+        Some(end) if end <= now => Group::Failed,
+        Some(end) => {
+            next.at(end, now);
+            Group::InProgress
+        }
+        None => Group::InProgress,
+    }
+}
+
+/// Whether its removal has begun by an eviction.
+pub(crate) fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
+    let eviction = record.evictions.get(pod.uid);
+    eviction.is_some_and(|eviction| eviction.begun)
+}
+
+/// Whether an update of it has begun and is not complete.
+fn is_being_updated(pod: &Pod<'_>, record: &LocalRecord) -> bool {
+    pod.gate == Gate::Closed
+        || pod.in_place != InPlace::Settled
+        || record.updates.contains_key(pod.uid)
+}
+
+impl GroupCounts {
+    fn add(&mut self, group: Group) {
+        let count = match group {
+            Group::Ready => &mut self.ready,
+            Group::InProgress => &mut self.in_progress,
+            Group::Failed => &mut self.failed,
+            Group::MarkedRemove => &mut self.marked_remove,
+        };
+        *count += 1;
+    }
+}

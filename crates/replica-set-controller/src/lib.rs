@@ -1,0 +1,66 @@
+//! Decides which pods of a LocalReplicaSet are created, removed, evicted and updated next (L1 to L22, C1 to C8). Pure: no clock, no
+//! IO, no client.
+//!
+//! ```text
+//! Set, Pods, LocalRecord (in the status), now
+//!   -> record     what of the recorded updates and evictions still holds; places of pods that are recreated
+//!   -> group      the group of each pod: Ready, InProgress, Failed, MarkedRemove (L16)
+//!   -> account    what of the budget is in use (L14)
+//!   -> scale      adoption and release; creations and removals, without a budget (L13, L21)
+//!   -> evict      evictions, within the budget and before updates (L18 to L20)
+//!   -> update     updates that begin, within the budget and the speed (L14, L15, L22)
+//!   -> carry_out  the next action of what is recorded: a gate, a patch, a removal (L12, L17)
+//!   -> Plan       record to publish, actions, what is waited for
+//! ```
+//!
+//! # What is recorded has begun
+//!
+//! An update or an eviction makes a pod unavailable that was available. So it is recorded before anything is done, and until it is
+//! complete it uses the budget, whatever happens to the controller. What was recorded is carried out, also if the user pauses
+//! updates in the meantime: a request for it may be on its way. Only `stopped` holds it.
+//!
+//! Creations and removals of a surplus need no record: names and orders follow from the pods, so that a step after a lost answer
+//! decides the same.
+//!
+//! # What the caller does
+//!
+//! - It publishes [`Plan::record`] with a precondition on the version that it has read, then steps again.
+//! - It carries out each action with the uid of the pod as the precondition, and with its version: [`Action::needs_version`].
+//! - It adds the results of its requests to the pods before the next step. A pod whose removal was sent, but not answered, is
+//!   [`Life::Terminating`] without a time until a read tells. A creation whose name exists is done if that pod belongs to the set.
+//! - It tells [`SlowStart`] what became of creations.
+//!
+//! # Limits
+//!
+//! A request that is delayed on its way, and arrives after the template was set back to what its pod had, still updates that pod if
+//! nothing of the pod has changed since.
+
+mod account;
+mod carry_out;
+mod change;
+mod evict;
+mod group;
+mod in_place;
+mod names;
+mod order;
+mod plan;
+mod pod;
+mod record;
+mod scale;
+mod set;
+mod slow_start;
+mod speed;
+mod step;
+mod time;
+mod update;
+
+pub use account::Account;
+pub use change::{Change, Patch};
+pub use group::{Counts, Group, GroupCounts};
+pub use in_place::{Container, InPlaceRecord};
+pub use order::RemovalRank;
+pub use plan::{Action, BudgetUser, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
+pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
+pub use set::Set;
+pub use slow_start::{Created, SlowStart};
+pub use step::step;

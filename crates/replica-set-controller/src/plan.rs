@@ -1,0 +1,230 @@
+//! What a step decided: the output.
+
+use fedrs_api::LocalRecord;
+use jiff::Timestamp;
+
+use crate::{
+    account::Account,
+    change::Patch,
+    group::{Counts, Group},
+    order::RemovalRank,
+    pod::{Eviction, Pod},
+};
+
+/// What to record, what to do, and what is waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan<'a> {
+    /// The record to publish. Only once it is recorded does what is new in it lead to actions. Equal to the recorded one if nothing
+    /// has changed.
+    pub record: LocalRecord,
+    /// Actions that the recorded record allows: safe in any order, whether the new one is published or not. At most one for each
+    /// pod.
+    pub actions: Vec<Action<'a>>,
+    /// What the set and its pods wait for.
+    pub waits: Vec<Wait<'a>>,
+    /// The pods, for the status.
+    pub counts: Counts,
+    /// The budget and its use, with what is new in the record.
+    pub account: Account,
+    /// When to decide again if nothing happens before.
+    pub next: Option<Timestamp>,
+}
+
+/// A request. Its precondition is the uid of the pod, and its version unless [`Action::needs_version`] says otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<'a> {
+    /// Make the set the controller of a pod that matches and has none.
+    Adopt {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
+    /// Stop being the controller of a pod that does not match any more (C6).
+    Release {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
+    /// Create a pod of the current template with the gate, if it is not there.
+    Create {
+        /// Its name. That it exists already is no error if it belongs to the set.
+        name: String,
+        /// The node that it prefers.
+        prefers: Option<String>,
+        /// Why.
+        reason: CreateReason,
+    },
+    /// Delete a pod, gracefully.
+    Remove {
+        /// The pod.
+        pod: &'a Pod<'a>,
+        /// Why.
+        reason: RemoveReason<'a>,
+    },
+    /// Delete a pod that does not shut down, without waiting for its node (L17).
+    ForceRemove {
+        /// The pod.
+        pod: &'a Pod<'a>,
+        /// Since when it is being removed.
+        since: Timestamp,
+    },
+    /// Take the pod out of endpoints: its gate becomes false, and with it its readiness.
+    CloseGate {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
+    /// Update a pod in place, together with the hash of the current template and an [`InPlaceRecord`](crate::InPlaceRecord).
+    Patch {
+        /// The pod.
+        pod: &'a Pod<'a>,
+        /// What to patch.
+        patch: &'a Patch,
+    },
+    /// Put the pod into endpoints once its containers are ready: its gate becomes true.
+    OpenGate {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
+}
+
+impl Action<'_> {
+    /// Whether the version of the pod is a precondition: a request that arrives late must not make a pod unavailable that was updated
+    /// in the meantime. A surplus may be any pod, and one that is deleted by force does not change any more.
+    #[must_use]
+    pub fn needs_version(&self) -> bool {
+        let is_surplus = |reason: &_| matches!(reason, RemoveReason::Surplus { .. });
+        match self {
+            Self::Create { .. } | Self::ForceRemove { .. } => false,
+            Self::Remove { reason, .. } => !is_surplus(reason),
+            _ => true,
+        }
+    }
+}
+
+/// Why a pod is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateReason {
+    /// Fewer pods exist than there should be (L13).
+    Missing,
+    /// The pod of this name was removed to be recreated (L12).
+    Recreated,
+}
+
+/// Why a pod is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoveReason<'a> {
+    /// More pods exist than there should be, and it is among the first of them (L13, L21).
+    Surplus {
+        /// What it has before the others.
+        rank: RemovalRank,
+    },
+    /// It has to leave its node (L18).
+    Evicted {
+        /// Who asks; `None` if nobody does any more: the eviction has begun.
+        by: Option<Eviction>,
+    },
+    /// It can't be updated in place (L12).
+    Recreated {
+        /// The fields of the template because of which; empty if its template is not known.
+        fields: &'a [String],
+    },
+}
+
+/// What something waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wait<'a> {
+    /// Nothing is changed: the user has stopped it (L8).
+    Stopped,
+    /// Updates wait for the user (L8), or do not happen by the mode of the set (C4).
+    UpdatesOff {
+        /// Pods of other revisions.
+        pods: usize,
+    },
+    /// Updates wait until the number of pods is right (L13).
+    Scaling {
+        /// Pods of other revisions.
+        pods: usize,
+    },
+    /// Creations wait, because the API server accepts them one after the other, or rejected some.
+    Creation {
+        /// Pods to create.
+        pods: usize,
+        /// Until when; `None` for the answers to the creations of this plan.
+        until: Option<Timestamp>,
+    },
+    /// Updates wait for evictions (L19).
+    Evictions {
+        /// Pods of other revisions.
+        pods: usize,
+        /// Evictions that are not finished.
+        evictions: usize,
+        /// Until when at most.
+        until: Timestamp,
+    },
+    /// Available pods can't be updated or evicted, since the budget is in use (L14, L20).
+    Budget {
+        /// What waits.
+        purpose: Purpose,
+        /// How many pods.
+        pods: usize,
+        /// Who uses the budget, by name. What is missing from [`Account::in_use`] is missing as pods.
+        by: Vec<BudgetUser<'a>>,
+    },
+    /// As many updates have begun as may (L15).
+    Speed {
+        /// Pods that wait.
+        pods: usize,
+        /// Until when; `None` until the updates that were recorded are seen to have begun.
+        until: Option<Timestamp>,
+    },
+    /// An eviction is not finished in time, and no longer delays updates (L19).
+    EvictionBlocked {
+        /// The pod.
+        pod: &'a str,
+        /// Since when its eviction was requested.
+        since: Timestamp,
+    },
+    /// A pod.
+    Pod {
+        /// Its name.
+        pod: &'a str,
+        /// What it waits for.
+        reason: PodWait,
+    },
+}
+
+/// What waits for the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Updates (L14).
+    Update,
+    /// Evictions (L20).
+    Eviction,
+}
+
+/// A pod that uses the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetUser<'a> {
+    /// Its name.
+    pub pod: &'a str,
+    /// Its group.
+    pub group: Group,
+    /// Why it does not become available, if that is known.
+    pub failure: Option<&'a str>,
+}
+
+/// What a pod waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodWait {
+    /// What was begun has to be recorded first.
+    Record,
+    /// It has to be adopted first.
+    Adoption,
+    /// It has to be seen out of endpoints before it is updated.
+    OutOfEndpoints,
+    /// Its kubelet has to restart its containers.
+    Restart,
+    /// It has to shut down.
+    Shutdown {
+        /// When it is deleted by force; `None` if its removal has just been requested.
+        force_at: Option<Timestamp>,
+    },
+}

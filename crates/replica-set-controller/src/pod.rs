@@ -1,0 +1,143 @@
+//! What a step needs to know of a pod: the facts that the edge reads from the object.
+
+use jiff::Timestamp;
+
+/// A pod that a set owns, or could adopt. Pods of other owners are not among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pod<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The uid.
+    pub uid: &'a str,
+    /// The hash of the template that it has; `None` if it carries none, as a pod that was adopted.
+    pub revision: Option<u32>,
+    /// Whether the set owns it.
+    pub owner: Owner,
+    /// The node that it is scheduled to.
+    pub node: Option<Node<'a>>,
+    /// Whether it runs.
+    pub life: Life<'a>,
+    /// Who asks to move it off its node (L18); `None` if nobody does.
+    pub eviction: Option<Eviction>,
+    /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.
+    pub deletion_cost: i32,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Restarts of its containers together.
+    pub restarts: u32,
+    /// The readiness gate for updates in place.
+    pub gate: Gate,
+    /// Whether its kubelet has carried out the last update in place.
+    pub in_place: InPlace,
+}
+
+/// Whether the set owns a pod, and the pod's labels match its selector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The set is its controller, and its labels match.
+    Set,
+    /// The set is its controller, but its labels do not match any more (C6).
+    SetWithoutMatch,
+    /// It has no controller, and its labels match.
+    Nobody,
+}
+
+/// A node, as far as its pods depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// Whether it is ready. Pods of one that is not are not available, whatever their status says.
+    pub is_ready: bool,
+}
+
+/// Whether a pod runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life<'a> {
+    /// Pending or running, and not being removed.
+    Live(Readiness<'a>),
+    /// It is being removed.
+    Terminating {
+        /// When its removal was requested; `None` if our request was sent and its result has not been seen.
+        since: Option<Timestamp>,
+    },
+    /// Its phase is Succeeded or Failed. It does not count (C8).
+    Terminated,
+}
+
+/// Whether a live pod is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness<'a> {
+    /// It is ready.
+    Ready {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It is not.
+    NotReady {
+        /// Since when: for a new pod, since its creation.
+        since: Timestamp,
+        /// Why it will not become ready by itself, as the kubelet or the scheduler says it: `CrashLoopBackOff`. `None` if it is still
+        /// starting.
+        failure: Option<&'a str>,
+    },
+}
+
+/// Who asks to move a pod off its node (L18). Involuntary ones go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Eviction {
+    /// Its node: hardware, network, kernel.
+    Involuntary,
+    /// A person, or what a person started.
+    Voluntary,
+}
+
+/// The readiness gate that takes a pod out of endpoints while it is updated in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The pod has no such gate, since another has created it.
+    Absent,
+    /// The pod has it, but no condition for it yet: Kubernetes takes that for false.
+    Unset,
+    /// The condition is true.
+    Open,
+    /// The condition is false.
+    Closed,
+}
+
+/// Whether the kubelet has carried out the last update in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlace {
+    /// It has, or there was none.
+    Settled,
+    /// Containers have still to be restarted: see [`InPlaceRecord`](crate::InPlaceRecord).
+    Restarting {
+        /// When the pod was patched.
+        since: Timestamp,
+    },
+}
+
+impl Pod<'_> {
+    /// Whether it counts as a replica: it runs or is about to, and the set owns it or adopts it.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.life, Life::Live(_)) && self.owner != Owner::SetWithoutMatch
+    }
+
+    /// Whether the API server may be asked to change it.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.owner == Owner::Set
+    }
+
+    /// Since when it is ready; `None` if it is not.
+    pub(crate) fn ready_since(&self) -> Option<Timestamp> {
+        match self.life {
+            Life::Live(Readiness::Ready { since }) => Some(since),
+            _ => None,
+        }
+    }
+
+    /// Whether it has a node that does not run it any more.
+    pub(crate) fn is_on_lost_node(&self) -> bool {
+        self.node.is_some_and(|node| !node.is_ready)
+    }
+}

@@ -1,0 +1,198 @@
+//! What of the recorded updates and evictions still holds, now that the pods look like this.
+//!
+//! An update is recorded before it begins, and counts for the speed (L15) from then until `min_delay` after it was *seen* to have
+//! begun, which is never before it began. So however long the controller is away in between, no more than the portion begins within
+//! any `min_delay`.
+
+use std::{cell::OnceCell, collections::HashMap};
+
+use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
+use jiff::Timestamp;
+
+use crate::{
+    pod::{Life, Pod},
+    set::Set,
+    time::after,
+};
+
+/// Places that are kept for pods which are recreated.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Places of pods that are being removed.
+    pub(crate) terminating: usize,
+    /// Places whose pods are gone: pods are to be created there.
+    pub(crate) vacant: Vec<RecreateRecord>,
+}
+
+/// The recorded pods by uid, and the uids of all by name.
+struct Index<'a> {
+    by_uid: HashMap<&'a str, &'a Pod<'a>>,
+    /// Needed only if pods are recreated.
+    by_name: OnceCell<HashMap<&'a str, &'a str>>,
+    pods: &'a [Pod<'a>],
+}
+
+impl<'a> Index<'a> {
+    fn of(pods: &'a [Pod<'a>], recorded: &LocalRecord) -> Self {
+        let is_recorded =
+            |uid: &str| recorded.updates.contains_key(uid) || recorded.evictions.contains_key(uid);
+        let by_uid = pods.iter().filter(|pod| is_recorded(pod.uid));
+        Self {
+            by_uid: by_uid.map(|pod| (pod.uid, pod)).collect(),
+            by_name: OnceCell::new(),
+            pods,
+        }
+    }
+
+    /// The uid of the pod of this name.
+    fn named(&self, name: &str) -> Option<&'a str> {
+        let all = || self.pods.iter().map(|pod| (pod.name, pod.uid)).collect();
+        self.by_name.get_or_init(all).get(name).copied()
+    }
+}
+
+/// What of `recorded` still holds, and the places that are kept.
+pub(crate) fn reconcile(
+    set: &Set<'_>,
+    pods: &[Pod<'_>],
+    recorded: &LocalRecord,
+    now: Timestamp,
+) -> (LocalRecord, Places) {
+    let mut places = Places::default();
+    if recorded.updates.is_empty() && recorded.evictions.is_empty() {
+        return (recorded.clone(), places);
+    }
+    let index = Index::of(pods, recorded);
+    let mut kept = LocalRecord {
+        begun: recorded.begun.clone(),
+        ..LocalRecord::default()
+    };
+    for (uid, update) in &recorded.updates {
+        let pod = index.by_uid.get(&**uid).copied();
+        let state = UpdateState::of(set, update, uid, pod, &index);
+        let is_seen = update.seen || state != UpdateState::Recorded;
+        if is_seen && !update.seen && set.speed.is_some() {
+            kept.count_begun(now);
+        }
+        if state != UpdateState::Over {
+            let update = UpdateRecord {
+                seen: is_seen,
+                ..update.clone()
+            };
+            kept.updates.insert(uid.clone(), update);
+        }
+    }
+    if kept
+        .updates
+        .values()
+        .any(|update| update.recreate.is_some())
+    {
+        keep_places(set, &index, &mut kept, &mut places);
+    }
+    for (uid, eviction) in &recorded.evictions {
+        let pod = index.by_uid.get(&**uid).copied();
+        if !is_over(set, eviction, pod, pods, now) {
+            kept.evictions.insert(uid.clone(), eviction.clone());
+        }
+    }
+    (kept, places)
+}
+
+/// How far a recorded update is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UpdateState {
+    /// Nothing is seen of it.
+    Recorded,
+    /// It has begun.
+    Begun,
+    /// Nothing more is done under this record.
+    Over,
+}
+
+impl UpdateState {
+    fn of(
+        set: &Set<'_>,
+        update: &UpdateRecord,
+        uid: &str,
+        pod: Option<&Pod<'_>>,
+        index: &Index<'_>,
+    ) -> Self {
+        match pod {
+            Some(pod) if pod.is_live() => {
+                let is_wanted = pod.revision == update.from && pod.revision != Some(set.target);
+                // A closed gate says nothing: the update before may have closed it.
+                if is_wanted {
+                    Self::Recorded
+                } else {
+                    Self::Over
+                }
+            }
+            // It has terminated by itself, or was released: its name stays in use.
+            Some(pod) if !matches!(pod.life, Life::Terminating { .. }) => Self::Over,
+            _ => {
+                let is_free = |place: &RecreateRecord| {
+                    let user = index.named(&place.name);
+                    user.is_none_or(|user| user == uid)
+                };
+                match &update.recreate {
+                    Some(place) if is_free(place) => Self::Begun,
+                    _ => Self::Over,
+                }
+            }
+        }
+    }
+}
+
+/// Keeps as many places as there are replicas for: a place that is not needed costs less than a pod.
+fn keep_places(set: &Set<'_>, index: &Index<'_>, kept: &mut LocalRecord, places: &mut Places) {
+    let live = index.pods.iter().filter(|pod| pod.is_live()).count();
+    let mut free = set.replicas.saturating_sub(live);
+    kept.updates.retain(|uid, update| {
+        let pod = index.by_uid.get(&**uid);
+        if pod.is_some_and(|pod| pod.is_live()) {
+            return true;
+        }
+        if free == 0 {
+            return false;
+        }
+        free -= 1;
+        match pod {
+            Some(_) => places.terminating += 1,
+            None => places.vacant.extend(update.recreate.clone()),
+        }
+        true
+    });
+}
+
+/// Whether an eviction is finished, or not asked for any more.
+fn is_over(
+    set: &Set<'_>,
+    eviction: &EvictionRecord,
+    pod: Option<&Pod<'_>>,
+    pods: &[Pod<'_>],
+    now: Timestamp,
+) -> bool {
+    match pod {
+        Some(pod) if pod.is_live() => !eviction.begun && pod.eviction.is_none(),
+        _ if !eviction.begun || blocks_until(set, eviction) <= now => true,
+        Some(pod) if matches!(pod.life, Life::Terminating { .. }) => false,
+        _ => is_replaced(set, eviction, pods, now),
+    }
+}
+
+/// Whether a pod runs in the place of one that is gone. Times of objects have no fractions of seconds.
+fn is_replaced(set: &Set<'_>, eviction: &EvictionRecord, pods: &[Pod<'_>], now: Timestamp) -> bool {
+    let mut live = 0;
+    let are_available = pods.iter().filter(|pod| pod.is_live()).all(|pod| {
+        live += 1;
+        let is_new = pod.created.as_second() >= eviction.since.as_second();
+        let is_available = |since| after(since, set.min_ready) <= now;
+        !is_new || pod.ready_since().is_some_and(is_available)
+    });
+    are_available && live >= set.replicas
+}
+
+/// Until when an eviction delays updates (L19).
+pub(crate) fn blocks_until(set: &Set<'_>, eviction: &EvictionRecord) -> Timestamp {
+    after(eviction.since, set.eviction_timeout)
+}

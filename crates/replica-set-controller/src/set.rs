@@ -1,0 +1,81 @@
+//! What a step needs to know of the set.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use federated_rollout::{Amount, Speed};
+use fedrs_api::{AllowedChanges, ValidLocalReplicaSet};
+
+use crate::change::Change;
+
+/// A set with its current revision, and how pods of other revisions get to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Set<'a> {
+    /// The name, from which those of pods are made.
+    pub name: &'a str,
+    /// The uid, so that another set of the same name names its pods otherwise.
+    pub uid: &'a str,
+    /// The number of pods (L7).
+    pub replicas: usize,
+    /// How long a pod must be ready to be available.
+    pub min_ready: Duration,
+    /// After how long a pod that is not available has failed; `None` for never.
+    pub progress_deadline: Option<Duration>,
+    /// What may be unavailable (L14).
+    pub max_unavailable: Amount,
+    /// The most pods that begin to be updated in a time (L15).
+    pub speed: Option<Speed>,
+    /// Which changes of pods are allowed (L8, C4).
+    pub allowed: AllowedChanges,
+    /// Whether the set is being deleted: its pods are left to the garbage collector, or to nobody (C7).
+    pub is_deleted: bool,
+    /// After how long a pod that does not shut down is deleted by force (L17).
+    pub removal_timeout: Duration,
+    /// After how long an eviction no longer delays updates (L19).
+    pub eviction_timeout: Duration,
+    /// The hash of the current template (L2).
+    pub target: u32,
+    /// How a pod of another revision gets to the current one. One that is missing is recreated.
+    pub changes: &'a BTreeMap<u32, Change>,
+}
+
+impl<'a> Set<'a> {
+    /// The valid `set`, whose current template has the hash `target`.
+    #[must_use]
+    pub fn new(
+        set: &'a ValidLocalReplicaSet,
+        is_deleted: bool,
+        target: u32,
+        changes: &'a BTreeMap<u32, Change>,
+    ) -> Self {
+        Self {
+            name: &set.name,
+            uid: &set.uid,
+            replicas: usize::try_from(set.replicas).unwrap_or(usize::MAX),
+            min_ready: Duration::from_secs(set.min_ready_seconds.into()),
+            progress_deadline: set.progress_deadline,
+            max_unavailable: set.strategy.max_unavailable,
+            speed: set.strategy.speed,
+            allowed: set.changes,
+            is_deleted,
+            removal_timeout: set.removal_timeout,
+            eviction_timeout: set.eviction_timeout,
+            target,
+            changes,
+        }
+    }
+
+    /// Whether nothing at all may be changed.
+    pub(crate) fn is_still(&self) -> bool {
+        self.is_deleted || self.allowed == AllowedChanges::None
+    }
+
+    /// Whether updates may begin.
+    pub(crate) fn may_update(&self) -> bool {
+        !self.is_deleted && self.allowed == AllowedChanges::All
+    }
+
+    /// How a pod of `revision` gets to the current one; `None` if it has to be recreated for an unknown reason.
+    pub(crate) fn change(&self, revision: Option<u32>) -> Option<&'a Change> {
+        self.changes.get(&revision?)
+    }
+}

@@ -1,0 +1,127 @@
+//! One step of a set.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use fedrs_api::LocalRecord;
+use jiff::Timestamp;
+
+use crate::{
+    account::Account,
+    carry_out::carry_out,
+    evict,
+    group::{Group, Member, classify, is_evicted},
+    plan::{Action, BudgetUser, Plan, Wait},
+    pod::{Life, Pod, Readiness},
+    record::reconcile,
+    scale,
+    set::Set,
+    slow_start::SlowStart,
+    speed,
+    time::Next,
+    update,
+};
+
+/// Decides what comes next at `now`. `pods` has what the set owns, and what it could adopt, with the results of all requests that
+/// were answered; `recorded` is what is published in the status.
+///
+/// Publish [`Plan::record`], and step again with it: only what is recorded is carried out.
+#[must_use]
+pub fn step<'a>(
+    set: &Set<'a>,
+    pods: &'a [Pod<'a>],
+    recorded: &LocalRecord,
+    slow_start: &SlowStart,
+    now: Timestamp,
+) -> Plan<'a> {
+    let mut next = Next::default();
+    let (mut record, places) = reconcile(set, pods, recorded, now);
+    let (members, counts) = classify(set, pods, &record, &mut next, now);
+    let mut account = Account::of(set, &members, &places);
+    let (mut actions, mut waits) = (Vec::new(), Vec::new());
+    if set.is_still() {
+        waits.extend((!set.is_deleted).then_some(Wait::Stopped));
+    } else {
+        actions.extend(scale::claim(pods));
+        let (created, waiting) = scale::create(set, pods, &account, &places, slow_start, now);
+        actions.extend(created);
+        waits.extend(waiting);
+        if let Some(at) = slow_start.retry_at(now) {
+            next.at(at, now);
+        }
+        scale::remove(&members, account.surplus, &mut actions, &mut waits);
+
+        let evictions = evict::begin(&members, &mut record, &mut account, now);
+        let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);
+        let updates = update::begin(
+            set,
+            &members,
+            unfinished,
+            &mut record,
+            &mut account,
+            &mut next,
+            now,
+        );
+        let waiting = evictions.into_iter().chain(updates);
+        waits.extend(waiting.map(|wait| with_users(wait, &members, &record)));
+
+        let rest = without_removed(&members, &actions);
+        let outcome = (&mut actions, &mut waits);
+        carry_out(set, &rest, (recorded, &mut record), outcome, &mut next, now);
+    }
+    speed::forget(set.speed, &mut record, recorded, now);
+    Plan {
+        record,
+        actions,
+        waits,
+        counts,
+        account,
+        next: next.get(),
+    }
+}
+
+/// The members whose removal was not just decided.
+fn without_removed<'m, 'a>(
+    members: &'m [Member<'a>],
+    actions: &[Action<'_>],
+) -> Cow<'m, [Member<'a>]> {
+    let removed = actions.iter().filter_map(|action| match action {
+        Action::Remove { pod, .. } => Some(pod.uid),
+        _ => None,
+    });
+    let removed: HashSet<_> = removed.collect();
+    if removed.is_empty() {
+        return Cow::Borrowed(members);
+    }
+    let rest = members
+        .iter()
+        .filter(|member| !removed.contains(member.pod.uid));
+    Cow::Owned(rest.copied().collect())
+}
+
+/// Names who uses the budget, if that is what is waited for.
+fn with_users<'a>(mut wait: Wait<'a>, members: &[Member<'a>], record: &LocalRecord) -> Wait<'a> {
+    if let Wait::Budget { by, .. } = &mut wait {
+        let users = members.iter().filter_map(|member| {
+            let group = match member.group {
+                Group::Ready if is_evicted(member.pod, record) => Group::MarkedRemove,
+                Group::Ready if record.updates.contains_key(member.pod.uid) => Group::InProgress,
+                Group::Ready => return None,
+                group => group,
+            };
+            Some(BudgetUser {
+                pod: member.pod.name,
+                group,
+                failure: failure(member.pod),
+            })
+        });
+        *by = users.collect();
+    }
+    wait
+}
+
+fn failure<'a>(pod: &Pod<'a>) -> Option<&'a str> {
+    match pod.life {
+        Life::Live(Readiness::NotReady { failure, .. }) => failure,
+        _ => None,
+    }
+}

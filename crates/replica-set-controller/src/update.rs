@@ -1,0 +1,107 @@
+//! Which updates begin: within the budget (L14) and the speed (L15), in the order of L22.
+
+use fedrs_api::{LocalRecord, RecreateRecord, UpdateRecord};
+use jiff::Timestamp;
+
+use crate::{
+    account::{Account, cost},
+    change::Change,
+    evict::Unfinished,
+    group::{Group, Member},
+    order::{by_update, first},
+    plan::{Purpose, Wait},
+    pod::Pod,
+    set::Set,
+    speed,
+    time::Next,
+};
+
+/// Records the updates that begin. Returns what the others wait for.
+pub(crate) fn begin<'a>(
+    set: &Set<'_>,
+    members: &[Member<'a>],
+    unfinished: Option<Unfinished>,
+    record: &mut LocalRecord,
+    account: &mut Account,
+    next: &mut Next,
+    now: Timestamp,
+) -> Option<Wait<'a>> {
+    let mut candidates: Vec<_> = members
+        .iter()
+        .filter(|member| is_due(member, record))
+        .collect();
+    let pods = candidates.len();
+    if pods == 0 {
+        return None;
+    }
+    if !set.may_update() {
+        return Some(Wait::UpdatesOff { pods });
+    }
+    if account.missing + account.surplus > 0 {
+        return Some(Wait::Scaling { pods });
+    }
+    if let Some(Unfinished { evictions, until }) = unfinished {
+        return Some(Wait::Evictions {
+            pods,
+            evictions,
+            until,
+        });
+    }
+    let unavailable = candidates.iter().filter(|member| cost(member) == 0).count();
+    let within_budget = pods.min(unavailable.saturating_add(account.room()));
+    let within_speed = speed::room(set.speed, record, now);
+    let count = within_budget.min(within_speed);
+    if count > 0 {
+        for member in first(&mut candidates, count, by_update) {
+            account.in_use += cost(member);
+            let update = new_record(set, member.pod);
+            record.updates.insert(member.pod.uid.to_owned(), update);
+        }
+    }
+    match set.speed {
+        _ if count == pods => None,
+        Some(speed) if within_speed <= within_budget => {
+            let until = speed::next(speed, record, now);
+            if let Some(until) = until {
+                next.at(until, now);
+            }
+            Some(Wait::Speed {
+                pods: pods - count,
+                until,
+            })
+        }
+        _ => Some(Wait::Budget {
+            purpose: Purpose::Update,
+            pods: pods - count,
+            by: Vec::new(),
+        }),
+    }
+}
+
+/// Whether an update of it could begin. Who asks for its eviction gets that: its successor has the current template.
+fn is_due(member: &Member<'_>, record: &LocalRecord) -> bool {
+    let pod = member.pod;
+    member.is_outdated
+        && member.group != Group::MarkedRemove
+        && pod.is_owned()
+        && pod.eviction.is_none()
+        && !record.updates.contains_key(pod.uid)
+}
+
+fn new_record(set: &Set<'_>, pod: &Pod<'_>) -> UpdateRecord {
+    let is_in_place = matches!(set.change(pod.revision), Some(Change::InPlace(_)));
+    UpdateRecord {
+        from: pod.revision,
+        seen: false,
+        recreate: (!is_in_place).then(|| place_of(pod)),
+    }
+}
+
+/// The name and the node that a pod keeps when it is recreated; not a node that does not run it.
+pub(crate) fn place_of(pod: &Pod<'_>) -> RecreateRecord {
+    let node = pod.node.filter(|node| node.is_ready);
+    RecreateRecord {
+        name: pod.name.to_owned(),
+        node: node.map(|node| node.name.to_owned()),
+    }
+}

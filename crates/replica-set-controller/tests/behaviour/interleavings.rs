@@ -1,0 +1,185 @@
+//! Any interleaving of steps, lost and late requests, restarts, edits and faults (L7, L13, L14, L15, L20).
+
+use std::time::Duration;
+
+use federated_rollout::Speed;
+use proptest::prelude::*;
+use replica_set_controller::Eviction;
+
+use crate::model::{Fate, World, cluster::Edit};
+
+const MIN_DELAY: u64 = 30;
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// The controller steps. Its requests have these fates, again and again.
+    Step {
+        publish: Fate,
+        fates: Vec<Fate>,
+    },
+    Deliver(usize),
+    Sync,
+    Restart,
+    Wait(i64),
+    /// All goes well for a step.
+    Round,
+    /// The next template.
+    Target,
+    Pause(bool),
+    Evict(usize, Option<Eviction>),
+    Replicas(usize),
+    Edit(usize, Edit),
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![5 => Just(Fate::Done), 2 => Just(Fate::Lost), 2 => Just(Fate::Late)]
+}
+
+/// What a set meets without faults of others.
+fn any_op() -> impl Strategy<Value = Op> {
+    let fates = prop::collection::vec(fate(), 1..6);
+    let eviction = prop_oneof![
+        2 => Just(Some(Eviction::Voluntary)),
+        2 => Just(Some(Eviction::Involuntary)),
+        1 => Just(None),
+    ];
+    prop_oneof![
+        20 => (fate(), fates).prop_map(|(publish, fates)| Op::Step { publish, fates }),
+        6 => (0..8_usize).prop_map(Op::Deliver),
+        10 => Just(Op::Sync),
+        2 => Just(Op::Restart),
+        10 => (1..90_i64).prop_map(Op::Wait),
+        10 => Just(Op::Round),
+        4 => Just(Op::Target),
+        2 => any::<bool>().prop_map(Op::Pause),
+        2 => (0..12_usize, eviction).prop_map(|(pod, by)| Op::Evict(pod, by)),
+    ]
+}
+
+/// That, scaling, and what others do to pods.
+fn any_op_and_fault() -> impl Strategy<Value = Op> {
+    let edit = prop_oneof![
+        3 => Just(Edit::Delete),
+        2 => any::<bool>().prop_map(Edit::Break),
+        1 => Just(Edit::Terminate),
+        1 => Just(Edit::Orphan),
+        1 => Just(Edit::Relabel),
+    ];
+    prop_oneof![
+        20 => any_op(),
+        3 => (0..10_usize).prop_map(Op::Replicas),
+        4 => (0..12_usize, edit).prop_map(|(pod, edit)| Op::Edit(pod, edit)),
+    ]
+}
+
+fn apply(world: &mut World, op: Op) {
+    match op {
+        Op::Step { publish, fates } => {
+            let fate = |index: usize| fates[index % fates.len()];
+            world.step(publish, fate);
+        }
+        Op::Deliver(index) => world.deliver(index),
+        Op::Sync => world.sync(),
+        Op::Restart => world.restart(),
+        Op::Wait(seconds) => world.wait(seconds),
+        Op::Round => {
+            world.sync();
+            world.step(Fate::Done, |_| Fate::Done);
+        }
+        Op::Target => world.target += 1,
+        Op::Pause(paused) => world.paused = paused,
+        Op::Evict(pod, by) => world.cluster.edit(pod, Edit::Evict(by)),
+        Op::Replicas(replicas) => world.replicas = replicas,
+        Op::Edit(pod, edit) => world.cluster.edit(pod, edit),
+    }
+}
+
+/// No more than the portion began within any delay.
+fn check_speed(world: &World) {
+    let Some(speed) = world.speed else { return };
+    let portion = usize::try_from(speed.portion).expect("it is small");
+    let starts = &world.cluster.starts;
+    for (first, last) in starts.iter().zip(starts.iter().skip(portion)) {
+        let delay = i64::try_from(MIN_DELAY).expect("it is small");
+        assert!(last - first >= delay, "{starts:?}");
+    }
+}
+
+/// When all goes well again, all pods are available with the current template, and nothing is left to do.
+fn check_end(world: &mut World) {
+    world.cluster.heal();
+    world.paused = false;
+    while world.target % 3 == 2 {
+        world.target += 1;
+    }
+    world.max_unavailable = world.max_unavailable.max(1);
+    world.converge();
+    let pods = &world.cluster.pods;
+    assert_eq!(pods.len(), world.replicas, "{pods:#?}");
+    assert_eq!(world.cluster.available(), world.replicas, "{pods:#?}");
+    let is_current = |revision| revision == Some(world.target);
+    assert!(pods.iter().all(|pod| is_current(pod.revision)), "{pods:#?}");
+    assert!(world.record.updates.is_empty() && world.record.evictions.is_empty());
+    world.with_plan(|plan| {
+        assert_eq!(plan.waits, []);
+        assert_eq!(plan.account.in_use, 0);
+        assert_eq!(plan.record, world.record, "it is written without a change");
+    });
+    check_speed(world);
+}
+
+fn speed(portion: u64) -> Speed {
+    Speed {
+        portion,
+        min_delay: Duration::from_secs(MIN_DELAY),
+    }
+}
+
+/// At least 500 cases; `PROPTEST_CASES` may ask for more.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: default.cases.max(500),
+        max_shrink_iters: 20_000,
+        failure_persistence: None,
+        ..default
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Whatever becomes of requests and records, and whatever templates come: only updates and evictions make pods unavailable here,
+    /// and never more than the budget.
+    #[test]
+    fn l14_l20_never_more_than_the_budget_is_unavailable(
+        replicas in 1..8_usize,
+        budget in 0..4_u64,
+        portion in prop::option::of(1..4_u64),
+        ops in prop::collection::vec(any_op(), 0..100),
+    ) {
+        let mut world = World::settled(replicas, budget, portion.map(speed));
+        let budget = usize::try_from(budget).expect("it is small");
+        for op in ops {
+            apply(&mut world, op);
+            let available = world.cluster.available();
+            prop_assert!(available + budget >= replicas, "{available} of {replicas}: {world:#?}");
+        }
+        check_end(&mut world);
+    }
+
+    #[test]
+    fn l7_l13_l15_it_converges_and_keeps_to_the_speed(
+        replicas in 0..8_usize,
+        budget in 0..4_u64,
+        portion in prop::option::of(1..4_u64),
+        ops in prop::collection::vec(any_op_and_fault(), 0..100),
+    ) {
+        let mut world = World::settled(replicas, budget, portion.map(speed));
+        for op in ops {
+            apply(&mut world, op);
+            check_speed(&world);
+        }
+        check_end(&mut world);
+    }
+}

@@ -1,0 +1,5 @@
+//! What a set does over time, in a model of a cluster.
+
+mod interleavings;
+mod model;
+mod timeline;

@@ -1,0 +1,321 @@
+//! Pods as an API server has them, and what kubelets do.
+
+use std::collections::BTreeSet;
+
+use replica_set_controller::{
+    Action, Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason,
+};
+
+use super::{STARTUP, is_bad, time};
+
+/// How long a pod takes to shut down.
+const SHUTDOWN: i64 = 5;
+/// How long a kubelet takes to restart a container with another image.
+const RESTART: i64 = 5;
+/// When a pod of a bad revision crashes for the first time.
+const CRASH: i64 = 10;
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelPod {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) revision: Option<u32>,
+    pub(crate) owner: Owner,
+    created: i64,
+    gate: Gate,
+    /// When its gate was opened last.
+    opened: i64,
+    /// When its containers were started, or patched.
+    started: i64,
+    is_patched: bool,
+    terminating: Option<i64>,
+    pub(crate) terminated: bool,
+    pub(crate) eviction: Option<Eviction>,
+    pub(crate) is_broken: bool,
+    /// Changes with each write.
+    version: u64,
+}
+
+/// A pod as it was seen at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) pod: ModelPod,
+    at: i64,
+}
+
+/// What the controller sends.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    Create {
+        name: String,
+        revision: u32,
+    },
+    Change {
+        name: String,
+        uid: String,
+        /// The version of the pod that was seen, if that is a precondition.
+        version: Option<u64>,
+        change: RequestedChange,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum RequestedChange {
+    Own(Owner),
+    Remove { is_update: bool },
+    Gate(Gate),
+    Patch(u32),
+}
+
+/// What others do to a pod.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Edit {
+    Delete,
+    Break(bool),
+    Terminate,
+    Evict(Option<Eviction>),
+    Orphan,
+    Relabel,
+}
+
+/// All pods, and what the controller has done to them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) now: i64,
+    pub(crate) pods: Vec<ModelPod>,
+    /// When updates began.
+    pub(crate) starts: Vec<i64>,
+    begun: BTreeSet<(String, Option<u32>)>,
+    uids: u64,
+}
+
+impl Request {
+    pub(crate) fn of(action: &Action<'_>, target: u32, view: &[Seen]) -> Self {
+        let (pod, change) = match action {
+            Action::Create { name, .. } => {
+                return Self::Create {
+                    name: name.clone(),
+                    revision: target,
+                };
+            }
+            Action::Adopt { pod } => (pod, RequestedChange::Own(Owner::Set)),
+            Action::Release { pod } => (pod, RequestedChange::Own(Owner::SetWithoutMatch)),
+            Action::Remove { pod, reason } => {
+                let is_update = matches!(reason, RemoveReason::Recreated { .. });
+                (pod, RequestedChange::Remove { is_update })
+            }
+            Action::ForceRemove { pod, .. } => (pod, RequestedChange::Remove { is_update: false }),
+            Action::CloseGate { pod } => (pod, RequestedChange::Gate(Gate::Closed)),
+            Action::OpenGate { pod } => (pod, RequestedChange::Gate(Gate::Open)),
+            Action::Patch { pod, .. } => (pod, RequestedChange::Patch(target)),
+        };
+        let seen = view.iter().find(|seen| seen.pod.uid == pod.uid);
+        let needs_version = action.needs_version();
+        Self::Change {
+            version: seen.map(|seen| seen.pod.version).filter(|_| needs_version),
+            name: pod.name.to_owned(),
+            uid: pod.uid.to_owned(),
+            change,
+        }
+    }
+
+    /// The pod that it creates.
+    pub(crate) fn created(&self) -> Option<String> {
+        let is_creation = matches!(self, Self::Create { .. });
+        is_creation.then(|| self.name().to_owned())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Create { name, .. } | Self::Change { name, .. } => name,
+        }
+    }
+}
+
+impl Cluster {
+    /// Carries a request out, if its precondition holds.
+    pub(crate) fn carry_out(&mut self, request: &Request) {
+        match request {
+            Request::Create { name, revision } => self.create(name, *revision),
+            Request::Change {
+                uid,
+                version,
+                change,
+                ..
+            } => self.change(uid, *version, change),
+        }
+    }
+
+    fn create(&mut self, name: &str, revision: u32) {
+        let is_free = self.pods.iter().all(|pod| pod.name != name);
+        if is_free {
+            self.uids += 1;
+            self.pods.push(ModelPod {
+                name: name.to_owned(),
+                uid: format!("uid-{}", self.uids),
+                revision: Some(revision),
+                owner: Owner::Set,
+                created: self.now,
+                gate: Gate::Unset,
+                opened: self.now,
+                started: self.now,
+                is_patched: false,
+                terminating: None,
+                terminated: false,
+                eviction: None,
+                is_broken: false,
+                version: 0,
+            });
+            self.pods.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+    }
+
+    fn change(&mut self, uid: &str, version: Option<u64>, change: &RequestedChange) {
+        let now = self.now;
+        let Some(index) = self.pods.iter().position(|pod| pod.uid == uid) else {
+            return;
+        };
+        if matches!(change, RequestedChange::Own(Owner::SetWithoutMatch)) {
+            self.pods.remove(index);
+            return;
+        }
+        let pod = &mut self.pods[index];
+        if version.is_some_and(|version| version != pod.version) {
+            return;
+        }
+        let is_live = pod.terminating.is_none() && !pod.terminated;
+        pod.version += 1;
+        let from = pod.revision;
+        let begins = match change {
+            RequestedChange::Own(owner) => {
+                pod.owner = *owner;
+                false
+            }
+            RequestedChange::Remove { is_update } => {
+                pod.terminating.get_or_insert(now);
+                *is_update
+            }
+            RequestedChange::Gate(gate) => {
+                pod.gate = *gate;
+                pod.opened = now;
+                *gate == Gate::Closed
+            }
+            RequestedChange::Patch(revision) => {
+                pod.revision = Some(*revision);
+                (pod.started, pod.is_patched) = (now, true);
+                true
+            }
+        };
+        if begins && is_live && self.begun.insert((uid.to_owned(), from)) {
+            self.starts.push(now);
+        }
+    }
+
+    /// What a current watch shows.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        let seen = self.pods.iter().map(|pod| Seen {
+            pod: pod.clone(),
+            at: self.now,
+        });
+        seen.collect()
+    }
+
+    /// Time passes: pods shut down.
+    pub(crate) fn pass(&mut self, seconds: i64) {
+        self.now += seconds;
+        let now = self.now;
+        let is_shut_down = |pod: &ModelPod| pod.terminating.is_some_and(|at| at + SHUTDOWN <= now);
+        self.pods.retain(|pod| !is_shut_down(pod));
+    }
+
+    /// Somebody else changes a pod.
+    pub(crate) fn edit(&mut self, index: usize, edit: Edit) {
+        let (count, now) = (self.pods.len().max(1), self.now);
+        let Some(pod) = self.pods.get_mut(index % count) else {
+            return;
+        };
+        pod.version += 1;
+        match edit {
+            Edit::Delete => _ = pod.terminating.get_or_insert(now),
+            Edit::Break(is_broken) => pod.is_broken = is_broken,
+            Edit::Terminate => pod.terminated = true,
+            Edit::Evict(by) => pod.eviction = by,
+            Edit::Orphan => pod.owner = Owner::Nobody,
+            Edit::Relabel => pod.owner = Owner::SetWithoutMatch,
+        }
+    }
+
+    /// The garbage collector removes pods that have terminated, and what was broken works.
+    pub(crate) fn heal(&mut self) {
+        self.pods.retain(|pod| !pod.terminated);
+        self.pods.iter_mut().for_each(|pod| pod.is_broken = false);
+    }
+
+    pub(crate) fn available(&self) -> usize {
+        self.pods
+            .iter()
+            .filter(|pod| pod.ready_since(self.now).is_some())
+            .count()
+    }
+}
+
+impl ModelPod {
+    fn is_bad(&self) -> bool {
+        self.revision.is_some_and(is_bad) || self.is_broken
+    }
+
+    /// Since when it is ready; `None` if it is not.
+    fn ready_since(&self, now: i64) -> Option<i64> {
+        let is_in_endpoints = matches!(self.gate, Gate::Open | Gate::Absent);
+        let is_up = self.terminating.is_none() && !self.terminated && !self.is_bad();
+        let since = (self.started + STARTUP).max(self.opened);
+        (is_in_endpoints && is_up && since <= now).then_some(since)
+    }
+}
+
+impl Seen {
+    /// The facts at the time at which it was seen.
+    pub(crate) fn facts(&self) -> Pod<'_> {
+        let pod = &self.pod;
+        let life = match (pod.terminating, pod.ready_since(self.at)) {
+            (Some(since), _) => Life::Terminating {
+                since: Some(time(since)),
+            },
+            _ if pod.terminated => Life::Terminated,
+            (None, Some(since)) => Life::Live(Readiness::Ready { since: time(since) }),
+            (None, None) => {
+                let has_crashed = pod.is_bad() && pod.started + CRASH <= self.at;
+                let failure = has_crashed.then_some("CrashLoopBackOff");
+                Life::Live(Readiness::NotReady {
+                    since: time(pod.started.max(pod.opened)),
+                    failure,
+                })
+            }
+        };
+        let is_restarting = pod.is_patched && (pod.is_bad() || pod.started + RESTART > self.at);
+        Pod {
+            name: &pod.name,
+            uid: &pod.uid,
+            revision: pod.revision,
+            owner: pod.owner,
+            node: Some(Node {
+                name: "node",
+                is_ready: true,
+            }),
+            life,
+            eviction: pod.eviction,
+            deletion_cost: 0,
+            created: time(pod.created),
+            restarts: 0,
+            gate: pod.gate,
+            in_place: if is_restarting {
+                InPlace::Restarting {
+                    since: time(pod.started),
+                }
+            } else {
+                InPlace::Settled
+            },
+        }
+    }
+}

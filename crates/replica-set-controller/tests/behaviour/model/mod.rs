@@ -1,0 +1,252 @@
+//! A small cluster, a status, and a caller that steps, records and acts, with lost and late requests.
+
+pub(crate) mod cluster;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use cluster::{Cluster, Request, Seen};
+use federated_rollout::{Amount, Speed};
+use fedrs_api::{AllowedChanges, LocalRecord};
+use jiff::Timestamp;
+use replica_set_controller::{Change, Created, Patch, Plan, Set, SlowStart, Wait, step};
+
+/// The time at which a pod of a good revision is ready after it was started.
+pub(crate) const STARTUP: i64 = 60;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Done,
+    /// It is not carried out, or the controller ends before it.
+    Lost,
+    /// It is carried out some time later, unless its precondition fails.
+    Late,
+}
+
+/// A set and what happens to it.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) replicas: usize,
+    pub(crate) max_unavailable: u64,
+    pub(crate) speed: Option<Speed>,
+    pub(crate) target: u32,
+    pub(crate) paused: bool,
+    pub(crate) cluster: Cluster,
+    /// The record in the status.
+    pub(crate) record: LocalRecord,
+    /// What the controller has seen of the pods.
+    view: Vec<Seen>,
+    slow_start: SlowStart,
+    late: Vec<Request>,
+}
+
+/// A revision whose pods never become ready.
+fn is_bad(revision: u32) -> bool {
+    revision % 3 == 2
+}
+
+/// Whether pods get from one revision to the other in place.
+fn is_in_place(from: u32, to: u32) -> bool {
+    from % 2 == to % 2
+}
+
+pub(crate) fn time(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("it is a time")
+}
+
+impl World {
+    /// A set whose pods are all available, with revision 0.
+    pub(crate) fn settled(replicas: usize, max_unavailable: u64, speed: Option<Speed>) -> Self {
+        let mut world = Self {
+            replicas,
+            max_unavailable,
+            speed,
+            target: 0,
+            paused: false,
+            cluster: Cluster::default(),
+            record: LocalRecord::default(),
+            view: Vec::new(),
+            slow_start: SlowStart::default(),
+            late: Vec::new(),
+        };
+        world.cluster.now = -10_000;
+        world.converge();
+        world.cluster.now = 0;
+        world.cluster.starts.clear();
+        world.record = LocalRecord::default();
+        world.sync();
+        world
+    }
+
+    fn changes(&self) -> BTreeMap<u32, Change> {
+        let revisions = (0..=self.target).filter(|revision| *revision != self.target);
+        let change = |revision| {
+            if is_in_place(revision, self.target) {
+                let images = [("web".to_owned(), format!("web:{}", self.target))];
+                Change::InPlace(Patch {
+                    images: images.into(),
+                    ..Patch::default()
+                })
+            } else {
+                Change::Recreate(vec!["spec.containers[web].env".to_owned()])
+            }
+        };
+        revisions
+            .map(|revision| (revision, change(revision)))
+            .collect()
+    }
+
+    fn set<'a>(&self, changes: &'a BTreeMap<u32, Change>) -> Set<'a> {
+        Set {
+            name: "web",
+            uid: "set",
+            replicas: self.replicas,
+            min_ready: Duration::ZERO,
+            progress_deadline: Some(Duration::from_secs(600)),
+            max_unavailable: Amount::Number(self.max_unavailable),
+            speed: self.speed,
+            allowed: if self.paused {
+                AllowedChanges::NoUpdatesWhilePaused
+            } else {
+                AllowedChanges::All
+            },
+            is_deleted: false,
+            removal_timeout: Duration::from_secs(1800),
+            eviction_timeout: Duration::from_secs(600),
+            target: self.target,
+            changes,
+        }
+    }
+
+    /// Calls `with` with what is decided now.
+    pub(crate) fn with_plan<T>(&self, with: impl FnOnce(&Plan<'_>) -> T) -> T {
+        let changes = self.changes();
+        let set = self.set(&changes);
+        let pods: Vec<_> = self.view.iter().map(Seen::facts).collect();
+        let now = time(self.cluster.now);
+        let plan = step(&set, &pods, &self.record, &self.slow_start, now);
+        check_plan(&plan);
+        let reversed: Vec<_> = pods.iter().rev().copied().collect();
+        let again = step(&set, &reversed, &self.record, &self.slow_start, now);
+        assert_eq!(decided(&plan), decided(&again), "it depends on the order");
+        with(&plan)
+    }
+
+    /// One step: the record is published, and each request has its fate. Returns whether anything was to be done.
+    pub(crate) fn step(&mut self, publish: Fate, mut fate: impl FnMut(usize) -> Fate) -> bool {
+        let target = self.target;
+        let (record, requests, has_more) = self.with_plan(|plan| {
+            let requests = plan
+                .actions
+                .iter()
+                .map(|action| Request::of(action, target, &self.view));
+            let is_creation = |wait: &_| matches!(wait, Wait::Creation { .. });
+            let has_more = plan.waits.iter().any(is_creation);
+            (plan.record.clone(), requests.collect::<Vec<_>>(), has_more)
+        });
+        let has_work = record != self.record || !requests.is_empty();
+        if publish == Fate::Done {
+            self.record = record;
+        }
+        let mut outcome = Created {
+            has_more,
+            ..Created::default()
+        };
+        for (index, request) in requests.into_iter().enumerate() {
+            match fate(index) {
+                Fate::Done => {
+                    self.cluster.carry_out(&request);
+                    self.see(&request);
+                    outcome.created.extend(request.created());
+                }
+                Fate::Lost => outcome.unanswered.extend(request.created()),
+                Fate::Late => {
+                    outcome.unanswered.extend(request.created());
+                    self.late.push(request);
+                }
+            }
+        }
+        self.slow_start.record(outcome, time(self.cluster.now));
+        has_work
+    }
+
+    /// A late request arrives.
+    pub(crate) fn deliver(&mut self, index: usize) {
+        if !self.late.is_empty() {
+            let request = self.late.remove(index % self.late.len());
+            self.cluster.carry_out(&request);
+        }
+    }
+
+    /// The watch catches up.
+    pub(crate) fn sync(&mut self) {
+        self.view = self.cluster.seen();
+    }
+
+    /// The result of a request is in the view, which is otherwise from an earlier time.
+    fn see(&mut self, request: &Request) {
+        let name = request.name();
+        self.view.retain(|seen| seen.pod.name != name);
+        self.view.extend(
+            self.cluster
+                .seen()
+                .into_iter()
+                .filter(|seen| seen.pod.name == name),
+        );
+        self.view.sort_by(|a, b| a.pod.name.cmp(&b.pod.name));
+    }
+
+    /// Another controller starts: it knows what it reads. It waits until no request of the one before can arrive.
+    pub(crate) fn restart(&mut self) {
+        for request in std::mem::take(&mut self.late) {
+            self.cluster.carry_out(&request);
+        }
+        self.slow_start = SlowStart::default();
+        self.sync();
+    }
+
+    pub(crate) fn wait(&mut self, seconds: i64) {
+        self.cluster.pass(seconds);
+    }
+
+    /// All goes well: steps until nothing is to be done.
+    pub(crate) fn converge(&mut self) {
+        let mut idle = 0;
+        for _ in 0..10_000 {
+            self.sync();
+            idle = if self.step(Fate::Done, |_| Fate::Done) {
+                0
+            } else {
+                idle + 1
+            };
+            if idle > 0 {
+                let next = self.with_plan(|plan| plan.next);
+                if idle > 2 && next.is_none() {
+                    return;
+                }
+                self.wait(STARTUP);
+            }
+        }
+        panic!("it does not come to rest: {self:#?}");
+    }
+}
+
+/// At most one action for each pod.
+fn check_plan(plan: &Plan<'_>) {
+    let mut names = BTreeSet::new();
+    for action in &plan.actions {
+        let request = Request::of(action, 0, &[]);
+        assert!(names.insert(request.name().to_owned()), "{plan:#?}");
+    }
+}
+
+/// What is decided, without the order in which it is listed.
+fn decided(plan: &Plan<'_>) -> impl PartialEq + std::fmt::Debug {
+    let actions = plan.actions.iter().map(|action| format!("{action:?}"));
+    let actions: BTreeSet<_> = actions.collect();
+    let (counts, account) = (plan.counts.clone(), plan.account);
+    (plan.record.clone(), actions, counts, account, plan.next)
+}
