@@ -1,0 +1,209 @@
+//! Sets, pods and plans, as short as the tables need them.
+
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
+
+use federated_rollout::{Amount, Speed};
+use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
+use jiff::Timestamp;
+use replica_set_controller::{
+    Action, Change, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod, Readiness, Set, SlowStart,
+    Wait, step,
+};
+
+/// The hash of an earlier template, whose pods are updated in place.
+pub(crate) const OLD: u32 = 1;
+/// The hash of an earlier template, whose pods are recreated.
+pub(crate) const OTHER: u32 = 2;
+/// The hash of the current template.
+pub(crate) const TARGET: u32 = 9;
+
+static CHANGES: LazyLock<BTreeMap<u32, Change>> = LazyLock::new(|| {
+    let patch = Patch {
+        images: [("web".to_owned(), "web:9".to_owned())].into(),
+        ..Patch::default()
+    };
+    let recreate = Change::Recreate(vec!["spec.containers[web].resources".to_owned()]);
+    [(OLD, Change::InPlace(patch)), (OTHER, recreate)].into()
+});
+
+/// The time, in seconds after some start.
+pub(crate) fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("it is a time")
+}
+
+/// The time of the steps.
+pub(crate) fn now() -> Timestamp {
+    at(0)
+}
+
+/// A set of `replicas` pods, any number of which may be unavailable.
+pub(crate) fn set(replicas: usize) -> Set<'static> {
+    Set {
+        name: "web",
+        uid: "set",
+        replicas,
+        min_ready: Duration::from_secs(10),
+        progress_deadline: Some(Duration::from_secs(600)),
+        max_unavailable: Amount::Percent(100),
+        speed: None,
+        allowed: AllowedChanges::All,
+        is_deleted: false,
+        removal_timeout: Duration::from_secs(1800),
+        eviction_timeout: Duration::from_secs(600),
+        target: TARGET,
+        changes: &CHANGES,
+    }
+}
+
+/// The same with a budget.
+pub(crate) fn budget(replicas: usize, max_unavailable: u64) -> Set<'static> {
+    Set {
+        max_unavailable: Amount::Number(max_unavailable),
+        ..set(replicas)
+    }
+}
+
+pub(crate) fn speed(portion: u64) -> Option<Speed> {
+    let min_delay = Duration::from_secs(30);
+    Some(Speed { portion, min_delay })
+}
+
+/// An available pod with the current template.
+pub(crate) fn pod(name: &'static str) -> Pod<'static> {
+    Pod {
+        name,
+        uid: name,
+        revision: Some(TARGET),
+        owner: Owner::Set,
+        node: Some(Node {
+            name: "node",
+            is_ready: true,
+        }),
+        life: ready(-1000),
+        eviction: None,
+        deletion_cost: 0,
+        created: at(-2000),
+        restarts: 0,
+        gate: Gate::Open,
+        in_place: InPlace::Settled,
+    }
+}
+
+/// An available pod with an earlier template.
+pub(crate) fn old(name: &'static str) -> Pod<'static> {
+    Pod {
+        revision: Some(OLD),
+        ..pod(name)
+    }
+}
+
+pub(crate) fn ready(since: i64) -> Life<'static> {
+    Life::Live(Readiness::Ready { since: at(since) })
+}
+
+/// Not ready, for 20 s.
+pub(crate) fn starting() -> Life<'static> {
+    let (since, failure) = (at(-20), None);
+    Life::Live(Readiness::NotReady { since, failure })
+}
+
+pub(crate) fn failed() -> Life<'static> {
+    let (since, failure) = (at(-20), Some("CrashLoopBackOff"));
+    Life::Live(Readiness::NotReady { since, failure })
+}
+
+pub(crate) fn terminating(since: i64) -> Life<'static> {
+    let since = Some(at(since));
+    Life::Terminating { since }
+}
+
+pub(crate) fn live(name: &'static str, life: Life<'static>) -> Pod<'static> {
+    Pod { life, ..pod(name) }
+}
+
+/// What is decided if nothing was recorded.
+pub(crate) fn plan<'a>(set: &Set<'a>, pods: &'a [Pod<'a>]) -> Plan<'a> {
+    plan_with(set, pods, &LocalRecord::default())
+}
+
+pub(crate) fn plan_with<'a>(set: &Set<'a>, pods: &'a [Pod<'a>], record: &LocalRecord) -> Plan<'a> {
+    step(set, pods, record, &SlowStart::default(), now())
+}
+
+/// The actions as text: `Remove a`.
+pub(crate) fn actions(plan: &Plan<'_>) -> Vec<String> {
+    let text = |action: &Action<'_>| match action {
+        Action::Adopt { pod } => format!("Adopt {}", pod.name),
+        Action::Release { pod } => format!("Release {}", pod.name),
+        Action::Create { name, .. } => format!("Create {name}"),
+        Action::Remove { pod, .. } => format!("Remove {}", pod.name),
+        Action::ForceRemove { pod, .. } => format!("ForceRemove {}", pod.name),
+        Action::CloseGate { pod } => format!("CloseGate {}", pod.name),
+        Action::Patch { pod, .. } => format!("Patch {}", pod.name),
+        Action::OpenGate { pod } => format!("OpenGate {}", pod.name),
+    };
+    plan.actions.iter().map(text).collect()
+}
+
+/// The pods whose update begins, or has begun.
+pub(crate) fn updates<'p>(plan: &'p Plan<'_>) -> Vec<&'p str> {
+    plan.record.updates.keys().map(String::as_str).collect()
+}
+
+/// The pods whose eviction begins, or has begun.
+pub(crate) fn evictions<'p>(plan: &'p Plan<'_>) -> Vec<&'p str> {
+    let begun = plan
+        .record
+        .evictions
+        .iter()
+        .filter(|(_, eviction)| eviction.begun);
+    begun.map(|(uid, _)| uid.as_str()).collect()
+}
+
+/// The waits of the whole set.
+pub(crate) fn set_waits<'a>(plan: &Plan<'a>) -> Vec<Wait<'a>> {
+    let is_of_set = |wait: &&Wait<'_>| !matches!(wait, Wait::Pod { .. });
+    plan.waits.iter().filter(is_of_set).cloned().collect()
+}
+
+/// The update of the pod `name` was recorded, in place.
+pub(crate) fn updating(name: &str) -> LocalRecord {
+    let update = UpdateRecord {
+        from: Some(OLD),
+        seen: false,
+        recreate: None,
+    };
+    LocalRecord {
+        updates: [(name.to_owned(), update)].into(),
+        ..LocalRecord::default()
+    }
+}
+
+/// The update of the pod `name` was recorded, by its recreation.
+pub(crate) fn recreating(name: &str) -> LocalRecord {
+    let place = RecreateRecord {
+        name: name.to_owned(),
+        node: Some("node".to_owned()),
+    };
+    let update = UpdateRecord {
+        from: Some(OTHER),
+        seen: false,
+        recreate: Some(place),
+    };
+    LocalRecord {
+        updates: [(name.to_owned(), update)].into(),
+        ..LocalRecord::default()
+    }
+}
+
+/// The eviction of the pod `name` was recorded, and has begun.
+pub(crate) fn evicting(name: &str, since: i64) -> LocalRecord {
+    let eviction = EvictionRecord {
+        since: at(since),
+        begun: true,
+    };
+    LocalRecord {
+        evictions: [(name.to_owned(), eviction)].into(),
+        ..LocalRecord::default()
+    }
+}

@@ -1,0 +1,9 @@
+//! The rules L3 to L22 and C1 to C8, as tables of one step each.
+
+mod changes;
+mod evictions;
+mod fixtures;
+mod in_place;
+mod order;
+mod scaling;
+mod updates;
