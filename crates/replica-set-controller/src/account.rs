@@ -11,6 +11,7 @@
 
 use crate::{
     group::{Group, Member},
+    plan::BudgetUser,
     record::Places,
     set::Set,
 };
@@ -53,6 +54,28 @@ impl Account {
     /// How many more pods may become unavailable.
     pub(crate) fn room(&self) -> usize {
         self.limit.saturating_sub(self.in_use)
+    }
+}
+
+/// The budget while it is shared out.
+pub(crate) struct Budget<'a> {
+    pub(crate) account: Account,
+    /// Who has got a part of it in this step.
+    pub(crate) begun: Vec<BudgetUser<'a>>,
+}
+
+impl<'a> Budget<'a> {
+    /// A pod gets what it needs, and has this group from now on.
+    pub(crate) fn take(&mut self, member: &Member<'a>, group: Group) {
+        let cost = cost(member);
+        if cost > 0 {
+            self.account.in_use += cost;
+            self.begun.push(BudgetUser {
+                pod: member.pod.name,
+                group,
+                failure: None,
+            });
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use fedrs_api::{EvictionRecord, LocalRecord};
 use jiff::Timestamp;
 
 use crate::{
-    account::{Account, cost},
+    account::{Budget, cost},
     group::{Group, Member},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
@@ -24,7 +24,7 @@ pub(crate) struct Unfinished {
 pub(crate) fn begin<'a>(
     members: &[Member<'a>],
     record: &mut LocalRecord,
-    account: &mut Account,
+    budget: &mut Budget<'a>,
     now: Timestamp,
 ) -> Option<Wait<'a>> {
     let requested = members.iter().filter(|member| {
@@ -41,18 +41,17 @@ pub(crate) fn begin<'a>(
         }
     }
     // The surplus goes first, in an order that begins with these pods.
-    if account.surplus > 0 || requested.is_empty() {
+    if budget.account.surplus > 0 || requested.is_empty() {
         return None;
     }
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        let cost = cost(member);
-        if cost > account.room() {
+        if cost(member) > budget.account.room() {
             waiting += 1;
             continue;
         }
-        account.in_use += cost;
+        budget.take(member, Group::MarkedRemove);
         if let Some(eviction) = record.evictions.get_mut(member.pod.uid) {
             eviction.begun = true;
         }

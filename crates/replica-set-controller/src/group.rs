@@ -31,6 +31,8 @@ pub(crate) struct Member<'a> {
     pub(crate) group: Group,
     /// Whether it has another revision than the current one.
     pub(crate) is_outdated: bool,
+    /// Whether an update of it is recorded.
+    pub(crate) is_recorded: bool,
     /// Whether it is starting for the first time, and no update is under way.
     pub(crate) is_starting: bool,
 }
@@ -78,7 +80,9 @@ pub(crate) fn classify<'a>(
     let mut counts = Counts::default();
     let mut members = Vec::with_capacity(pods.len());
     for pod in pods {
-        let is_being_updated = is_being_updated(pod, record);
+        let is_recorded = record.updates.contains_key(pod.uid);
+        let is_being_updated =
+            is_recorded || pod.gate == Gate::Closed || pod.in_place != InPlace::Settled;
         let group = match pod.life {
             Life::Terminating { .. } if pod.owner != Owner::Nobody => {
                 counts.terminating += 1;
@@ -106,6 +110,7 @@ pub(crate) fn classify<'a>(
             pod,
             group,
             is_outdated: pod.revision != Some(set.target),
+            is_recorded,
             is_starting: group == Group::InProgress && !is_being_updated,
         });
     }
@@ -164,13 +169,6 @@ fn live_group(
 pub(crate) fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
     let eviction = record.evictions.get(pod.uid);
     eviction.is_some_and(|eviction| eviction.begun)
-}
-
-/// Whether an update of it has begun and is not complete.
-fn is_being_updated(pod: &Pod<'_>, record: &LocalRecord) -> bool {
-    pod.gate == Gate::Closed
-        || pod.in_place != InPlace::Settled
-        || record.updates.contains_key(pod.uid)
 }
 
 impl GroupCounts {

@@ -28,12 +28,13 @@
 //! - It carries out each action with the uid of the pod as the precondition, and with its version: [`Action::needs_version`].
 //! - It adds the results of its requests to the pods before the next step. A pod whose removal was sent, but not answered, is
 //!   [`Life::Terminating`] without a time until a read tells. A creation whose name exists is done if that pod belongs to the set.
-//! - It tells [`SlowStart`] what became of creations.
+//! - It tells [`SlowStart`] what became of creations, and which pods it sees.
 //!
 //! # Limits
 //!
 //! A request that is delayed on its way, and arrives after the template was set back to what its pod had, still updates that pod if
-//! nothing of the pod has changed since.
+//! nothing of the pod has changed since. A creation that is delayed for longer than the whole life of the pod that its repetition has
+//! made makes one pod more, and the surplus is removed in the order of L21.
 
 mod account;
 mod carry_out;

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 
-use crate::time::after;
+use crate::{pod::Pod, time::after};
 
 /// The most pods to create at a time: that of Kubernetes' ReplicaSet controller.
 const MAX_BATCH: usize = 500;
@@ -67,6 +67,15 @@ impl SlowStart {
     #[must_use]
     pub fn retry_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.retry_at.filter(|at| *at > now)
+    }
+
+    /// Creations of pods that exist are answered. Call it with the pods of each step, before that.
+    pub fn observe(&mut self, pods: &[Pod<'_>]) {
+        if !self.unanswered.is_empty() {
+            for pod in pods {
+                self.unanswered.remove(pod.name);
+            }
+        }
     }
 
     /// Names that are not free.

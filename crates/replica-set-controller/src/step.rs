@@ -6,10 +6,10 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    account::Account,
+    account::{Account, Budget},
     carry_out::carry_out,
     evict,
-    group::{Group, Member, classify, is_evicted},
+    group::{Group, Member, classify},
     plan::{Action, BudgetUser, Plan, Wait},
     pod::{Life, Pod, Readiness},
     record::reconcile,
@@ -36,7 +36,11 @@ pub fn step<'a>(
     let mut next = Next::default();
     let (mut record, places) = reconcile(set, pods, recorded, now);
     let (members, counts) = classify(set, pods, &record, &mut next, now);
-    let mut account = Account::of(set, &members, &places);
+    let account = Account::of(set, &members, &places);
+    let mut budget = Budget {
+        account,
+        begun: Vec::new(),
+    };
     let (mut actions, mut waits) = (Vec::new(), Vec::new());
     if set.is_still() {
         waits.extend((!set.is_deleted).then_some(Wait::Stopped));
@@ -50,19 +54,19 @@ pub fn step<'a>(
         }
         scale::remove(&members, account.surplus, &mut actions, &mut waits);
 
-        let evictions = evict::begin(&members, &mut record, &mut account, now);
+        let evictions = evict::begin(&members, &mut record, &mut budget, now);
         let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);
         let updates = update::begin(
             set,
             &members,
             unfinished,
             &mut record,
-            &mut account,
+            &mut budget,
             &mut next,
             now,
         );
         let waiting = evictions.into_iter().chain(updates);
-        waits.extend(waiting.map(|wait| with_users(wait, &members, &record)));
+        waits.extend(waiting.map(|wait| with_users(wait, &members, &budget.begun)));
 
         let rest = without_removed(&members, &actions);
         let outcome = (&mut actions, &mut waits);
@@ -74,7 +78,7 @@ pub fn step<'a>(
         actions,
         waits,
         counts,
-        account,
+        account: budget.account,
         next: next.get(),
     }
 }
@@ -99,22 +103,19 @@ fn without_removed<'m, 'a>(
 }
 
 /// Names who uses the budget, if that is what is waited for.
-fn with_users<'a>(mut wait: Wait<'a>, members: &[Member<'a>], record: &LocalRecord) -> Wait<'a> {
+fn with_users<'a>(
+    mut wait: Wait<'a>,
+    members: &[Member<'a>],
+    begun: &[BudgetUser<'a>],
+) -> Wait<'a> {
     if let Wait::Budget { by, .. } = &mut wait {
-        let users = members.iter().filter_map(|member| {
-            let group = match member.group {
-                Group::Ready if is_evicted(member.pod, record) => Group::MarkedRemove,
-                Group::Ready if record.updates.contains_key(member.pod.uid) => Group::InProgress,
-                Group::Ready => return None,
-                group => group,
-            };
-            Some(BudgetUser {
-                pod: member.pod.name,
-                group,
-                failure: failure(member.pod),
-            })
+        let before = members.iter().filter(|member| member.group != Group::Ready);
+        let before = before.map(|member| BudgetUser {
+            pod: member.pod.name,
+            group: member.group,
+            failure: failure(member.pod),
         });
-        *by = users.collect();
+        *by = before.chain(begun.iter().copied()).collect();
     }
     wait
 }

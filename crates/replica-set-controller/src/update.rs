@@ -4,7 +4,7 @@ use fedrs_api::{LocalRecord, RecreateRecord, UpdateRecord};
 use jiff::Timestamp;
 
 use crate::{
-    account::{Account, cost},
+    account::{Budget, cost},
     change::Change,
     evict::Unfinished,
     group::{Group, Member},
@@ -22,14 +22,11 @@ pub(crate) fn begin<'a>(
     members: &[Member<'a>],
     unfinished: Option<Unfinished>,
     record: &mut LocalRecord,
-    account: &mut Account,
+    budget: &mut Budget<'a>,
     next: &mut Next,
     now: Timestamp,
 ) -> Option<Wait<'a>> {
-    let mut candidates: Vec<_> = members
-        .iter()
-        .filter(|member| is_due(member, record))
-        .collect();
+    let mut candidates: Vec<_> = members.iter().filter(|member| is_due(member)).collect();
     let pods = candidates.len();
     if pods == 0 {
         return None;
@@ -37,7 +34,7 @@ pub(crate) fn begin<'a>(
     if !set.may_update() {
         return Some(Wait::UpdatesOff { pods });
     }
-    if account.missing + account.surplus > 0 {
+    if budget.account.missing + budget.account.surplus > 0 {
         return Some(Wait::Scaling { pods });
     }
     if let Some(Unfinished { evictions, until }) = unfinished {
@@ -48,12 +45,12 @@ pub(crate) fn begin<'a>(
         });
     }
     let unavailable = candidates.iter().filter(|member| cost(member) == 0).count();
-    let within_budget = pods.min(unavailable.saturating_add(account.room()));
+    let within_budget = pods.min(unavailable.saturating_add(budget.account.room()));
     let within_speed = speed::room(set.speed, record, now);
     let count = within_budget.min(within_speed);
     if count > 0 {
         for member in first(&mut candidates, count, by_update) {
-            account.in_use += cost(member);
+            budget.take(member, Group::InProgress);
             let update = new_record(set, member.pod);
             record.updates.insert(member.pod.uid.to_owned(), update);
         }
@@ -79,13 +76,13 @@ pub(crate) fn begin<'a>(
 }
 
 /// Whether an update of it could begin. Who asks for its eviction gets that: its successor has the current template.
-fn is_due(member: &Member<'_>, record: &LocalRecord) -> bool {
+fn is_due(member: &Member<'_>) -> bool {
     let pod = member.pod;
     member.is_outdated
         && member.group != Group::MarkedRemove
         && pod.is_owned()
         && pod.eviction.is_none()
-        && !record.updates.contains_key(pod.uid)
+        && !member.is_recorded
 }
 
 fn new_record(set: &Set<'_>, pod: &Pod<'_>) -> UpdateRecord {

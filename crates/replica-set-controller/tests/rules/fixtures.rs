@@ -63,9 +63,9 @@ pub(crate) fn budget(replicas: usize, max_unavailable: u64) -> Set<'static> {
     }
 }
 
-pub(crate) fn speed(portion: u64) -> Option<Speed> {
+pub(crate) fn speed(portion: u64) -> Speed {
     let min_delay = Duration::from_secs(30);
-    Some(Speed { portion, min_delay })
+    Speed { portion, min_delay }
 }
 
 /// An available pod with the current template.

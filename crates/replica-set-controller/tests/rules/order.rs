@@ -135,14 +135,14 @@ fn l21_l22_within_a_rank_the_least_loss_goes_first(
     };
     for pods in [[first, second], [second, first]].map(|pods| pods.map(is_old)) {
         let set = Set {
-            speed: speed(1),
+            speed: Some(speed(1)),
             ..set(2)
         };
         assert_eq!(updates(&plan(&set, &pods)), [first.name]);
     }
 }
 
-/// The speed lets one, two and so on begin: Failed, InProgress, Ready. Those that are leaving need no update, and those to be evicted
+/// The speed lets one, two and so on begin: failed, in progress, ready. Those that are leaving need no update, and those to be evicted
 /// get their update by that.
 #[test]
 fn l22_the_order_of_update() {
@@ -159,7 +159,7 @@ fn l22_the_order_of_update() {
     ];
     for (portion, expected) in [(1, &["c"][..]), (2, &["b", "c"]), (3, &["a", "b", "c"])] {
         let set = Set {
-            speed: speed(portion),
+            speed: Some(speed(portion)),
             ..set(5)
         };
         assert_eq!(updates(&plan(&set, &pods)), expected);

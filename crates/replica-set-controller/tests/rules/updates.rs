@@ -79,9 +79,9 @@ fn l14_a_wait_names_the_pods_that_use_the_budget() {
         purpose: Purpose::Update,
         pods: 1,
         by: vec![
-            user("a", Group::InProgress, None),
             user("x", Group::Failed, Some("CrashLoopBackOff")),
             user("y", Group::InProgress, None),
+            user("a", Group::InProgress, None),
         ],
     };
     assert_eq!(set_waits(&plan), [wait]);
@@ -150,7 +150,7 @@ fn l15_no_more_than_the_portion_begins_within_the_delay(
     };
     let pods = [old("a"), old("b"), old("c")];
     let set = Set {
-        speed: speed(2),
+        speed: Some(speed(2)),
         ..set(3)
     };
     let plan = plan_with(&set, &pods, &record);
@@ -168,7 +168,7 @@ fn l15_no_more_than_the_portion_begins_within_the_delay(
 #[test]
 fn l15_an_update_counts_until_its_delay_after_it_was_seen() {
     let set = Set {
-        speed: speed(1),
+        speed: Some(speed(1)),
         ..set(2)
     };
     let unseen = [old("a"), old("b")];
@@ -197,7 +197,7 @@ fn l10_revisions_in_between_are_skipped() {
     }];
     let anew = plan_with(
         &Set {
-            speed: speed(2),
+            speed: Some(speed(2)),
             ..set(1)
         },
         &between,

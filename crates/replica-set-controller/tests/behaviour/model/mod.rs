@@ -137,6 +137,8 @@ impl World {
 
     /// One step: the record is published, and each request has its fate. Returns whether anything was to be done.
     pub(crate) fn step(&mut self, publish: Fate, mut fate: impl FnMut(usize) -> Fate) -> bool {
+        let pods: Vec<_> = self.view.iter().map(Seen::facts).collect();
+        self.slow_start.observe(&pods);
         let target = self.target;
         let (record, requests, has_more) = self.with_plan(|plan| {
             let requests = plan
@@ -161,6 +163,11 @@ impl World {
                     self.cluster.carry_out(&request);
                     self.see(&request);
                     outcome.created.extend(request.created());
+                    // No request is on its way for longer than the whole life of the pod that a repetition has made.
+                    let is_other = |late: &Request| late.created() != request.created();
+                    if request.created().is_some() {
+                        self.late.retain(is_other);
+                    }
                 }
                 Fate::Lost => outcome.unanswered.extend(request.created()),
                 Fate::Late => {
