@@ -11,7 +11,6 @@
 
 use crate::{
     group::{Group, Member},
-    plan::BudgetUser,
     record::Places,
     set::Set,
 };
@@ -55,6 +54,17 @@ impl Account {
     pub(crate) fn room(&self) -> usize {
         self.limit.saturating_sub(self.in_use)
     }
+}
+
+/// A pod that uses the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetUser<'a> {
+    /// Its name.
+    pub pod: &'a str,
+    /// Its group.
+    pub group: Group,
+    /// Why it does not become available, if that is known.
+    pub failure: Option<&'a str>,
 }
 
 /// The budget while it is shared out.

@@ -5,7 +5,7 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    group::{Member, is_evicted},
+    group::{Group, Member},
     in_place::{NextStep, next_step, settle},
     plan::{Action, PodWait, RemoveReason, Wait},
     pod::{Life, Pod},
@@ -14,22 +14,32 @@ use crate::{
     update::place_of,
 };
 
-/// Adds the actions that `recorded` allows, and what pods wait for. `record` is what is to be recorded next.
+/// Adds the actions that were recorded, and what pods wait for. `record` is what is to be recorded next: what is new in it has to
+/// wait.
 pub(crate) fn carry_out<'a>(
     set: &Set<'a>,
     members: &[Member<'a>],
-    (recorded, record): (&LocalRecord, &mut LocalRecord),
+    record: &mut LocalRecord,
     (actions, waits): (&mut Vec<Action<'a>>, &mut Vec<Wait<'a>>),
     next: &mut Next,
     now: Timestamp,
 ) {
     for member in members.iter().filter(|member| member.pod.is_owned()) {
         let pod = member.pod;
-        let step = match pod.life {
-            Life::Terminating { since } => Some(shut_down(set, pod, since, next, now)),
-            _ if is_evicted(pod, record) => Some(evict(pod, recorded)),
-            _ if record.updates.contains_key(pod.uid) => Some(update(set, pod, recorded, record)),
-            _ => settle(pod),
+        let step = match (pod.life, member.group) {
+            (Life::Terminating { since }, _) => Some(shut_down(set, pod, since, next, now)),
+            (_, Group::MarkedRemove) => {
+                let reason = RemoveReason::Evicted { by: pod.eviction };
+                Some(NextStep::Act(Action::Remove { pod, reason }))
+            }
+            _ if member.is_recorded => update(set, pod, record),
+            _ => settle(pod).map(|step| {
+                if record.updates.contains_key(pod.uid) {
+                    NextStep::Wait(PodWait::Record)
+                } else {
+                    step
+                }
+            }),
         };
         match step {
             Some(NextStep::Act(action)) => actions.push(action),
@@ -64,28 +74,13 @@ fn shut_down<'a>(
     }
 }
 
-fn evict<'a>(pod: &'a Pod<'a>, recorded: &LocalRecord) -> NextStep<'a> {
-    if !is_evicted(pod, recorded) {
-        return NextStep::Wait(PodWait::Record);
+/// The next step of an update that was recorded. A place that is needed by now is recorded before its pod is removed.
+fn update<'a>(set: &Set<'a>, pod: &'a Pod<'a>, record: &mut LocalRecord) -> Option<NextStep<'a>> {
+    let recorded = record.updates.get_mut(pod.uid)?;
+    let step = next_step(pod, set.change(pod.revision), recorded);
+    if let NextStep::RecordRecreation = step {
+        recorded.recreate = Some(place_of(pod));
+        return Some(NextStep::Wait(PodWait::Record));
     }
-    let reason = RemoveReason::Evicted { by: pod.eviction };
-    NextStep::Act(Action::Remove { pod, reason })
-}
-
-fn update<'a>(
-    set: &Set<'a>,
-    pod: &'a Pod<'a>,
-    recorded: &LocalRecord,
-    record: &mut LocalRecord,
-) -> NextStep<'a> {
-    let allowed = recorded.updates.get(pod.uid);
-    let Some(allowed) = allowed.filter(|update| update.from == pod.revision) else {
-        return NextStep::Wait(PodWait::Record);
-    };
-    let step = next_step(pod, set.change(pod.revision), allowed);
-    if let (NextStep::RecordRecreation, Some(update)) = (&step, record.updates.get_mut(pod.uid)) {
-        update.recreate = Some(place_of(pod));
-        return NextStep::Wait(PodWait::Record);
-    }
-    step
+    Some(step)
 }

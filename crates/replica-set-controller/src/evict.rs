@@ -76,23 +76,28 @@ pub(crate) fn unfinished<'a>(
         return None;
     }
     let mut unfinished: Option<Unfinished> = None;
+    let mut has_blocked = false;
     for eviction in record.evictions.values() {
         let until = blocks_until(set, eviction);
         next.at(until, now);
-        if until > now {
-            unfinished = Some(Unfinished {
-                evictions: unfinished.map_or(0, |others| others.evictions) + 1,
-                until: unfinished.map_or(until, |others| others.until.max(until)),
-            });
+        if until <= now {
+            has_blocked = true;
+            continue;
         }
+        unfinished = Some(Unfinished {
+            evictions: unfinished.map_or(0, |others| others.evictions) + 1,
+            until: unfinished.map_or(until, |others| others.until.max(until)),
+        });
     }
-    let blocked = members.iter().filter_map(|member| {
-        let eviction = record.evictions.get(member.pod.uid)?;
-        (blocks_until(set, eviction) <= now).then_some(Wait::EvictionBlocked {
-            pod: member.pod.name,
-            since: eviction.since,
-        })
-    });
-    waits.extend(blocked);
+    if has_blocked {
+        let blocked = members.iter().filter_map(|member| {
+            let eviction = record.evictions.get(member.pod.uid)?;
+            (blocks_until(set, eviction) <= now).then_some(Wait::EvictionBlocked {
+                pod: member.pod.name,
+                since: eviction.since,
+            })
+        });
+        waits.extend(blocked);
+    }
     unfinished
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::{
     pod::{Gate, InPlace, Life, Owner, Pod, Readiness},
+    record::Recorded,
     set::Set,
     time::{Next, after},
 };
@@ -31,7 +32,7 @@ pub(crate) struct Member<'a> {
     pub(crate) group: Group,
     /// Whether it has another revision than the current one.
     pub(crate) is_outdated: bool,
-    /// Whether an update of it is recorded.
+    /// Whether an update of it was recorded, and still holds.
     pub(crate) is_recorded: bool,
     /// Whether it is starting for the first time, and no update is under way.
     pub(crate) is_starting: bool,
@@ -69,18 +70,19 @@ pub struct Counts {
     pub revisions: BTreeMap<Option<u32>, GroupCounts>,
 }
 
-/// The pods that count, in the order of the input. `record` has what was begun.
+/// The pods that count, in the order of the input. `record` has what was recorded and still holds.
 pub(crate) fn classify<'a>(
     set: &Set<'_>,
     pods: &'a [Pod<'a>],
-    record: &LocalRecord,
+    (record, recorded): (&LocalRecord, &Recorded),
     next: &mut Next,
     now: Timestamp,
 ) -> (Vec<Member<'a>>, Counts) {
     let mut counts = Counts::default();
     let mut members = Vec::with_capacity(pods.len());
-    for pod in pods {
-        let is_recorded = record.updates.contains_key(pod.uid);
+    for (position, pod) in pods.iter().enumerate() {
+        let has_record = recorded.has(position);
+        let is_recorded = has_record && record.updates.contains_key(pod.uid);
         let is_being_updated =
             is_recorded || pod.gate == Gate::Closed || pod.in_place != InPlace::Settled;
         let group = match pod.life {
@@ -96,7 +98,7 @@ pub(crate) fn classify<'a>(
                 counts.available += usize::from(is_available);
                 counts.updated += usize::from(!is_outdated);
                 counts.updated_available += usize::from(is_available && !is_outdated);
-                if is_evicted(pod, record) {
+                if has_record && is_evicted(pod, record) {
                     Group::MarkedRemove
                 } else {
                     let state = (is_available, is_being_updated);
@@ -166,7 +168,7 @@ fn live_group(
 }
 
 /// Whether its removal has begun by an eviction.
-pub(crate) fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
+fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
     let eviction = record.evictions.get(pod.uid);
     eviction.is_some_and(|eviction| eviction.begun)
 }

@@ -55,12 +55,12 @@ mod step;
 mod time;
 mod update;
 
-pub use account::Account;
+pub use account::{Account, BudgetUser};
 pub use change::{Change, Patch};
 pub use group::{Counts, Group, GroupCounts};
 pub use in_place::{Container, InPlaceRecord};
 pub use order::RemovalRank;
-pub use plan::{Action, BudgetUser, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
+pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use set::Set;
 pub use slow_start::{Created, SlowStart};

@@ -4,9 +4,9 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    account::Account,
+    account::{Account, BudgetUser},
     change::Patch,
-    group::{Counts, Group},
+    group::Counts,
     order::RemovalRank,
     pod::{Eviction, Pod},
 };
@@ -198,17 +198,6 @@ pub enum Purpose {
     Update,
     /// Evictions (L20).
     Eviction,
-}
-
-/// A pod that uses the budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BudgetUser<'a> {
-    /// Its name.
-    pub pod: &'a str,
-    /// Its group.
-    pub group: Group,
-    /// Why it does not become available, if that is known.
-    pub failure: Option<&'a str>,
 }
 
 /// What a pod waits for.

@@ -24,6 +24,16 @@ pub(crate) struct Places {
     pub(crate) vacant: Vec<RecreateRecord>,
 }
 
+/// Which pods, by their position in the input, may have something recorded: most have not, and need no search.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded(Vec<bool>);
+
+impl Recorded {
+    pub(crate) fn has(&self, position: usize) -> bool {
+        self.0.get(position).copied().unwrap_or_default()
+    }
+}
+
 /// The recorded pods by uid, and the uids of all by name.
 struct Index<'a> {
     by_uid: HashMap<&'a str, &'a Pod<'a>>,
@@ -33,15 +43,24 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(pods: &'a [Pod<'a>], recorded: &LocalRecord) -> Self {
-        let is_recorded =
-            |uid: &str| recorded.updates.contains_key(uid) || recorded.evictions.contains_key(uid);
-        let by_uid = pods.iter().filter(|pod| is_recorded(pod.uid));
-        Self {
-            by_uid: by_uid.map(|pod| (pod.uid, pod)).collect(),
-            by_name: OnceCell::new(),
+    fn of(pods: &'a [Pod<'a>], recorded: &LocalRecord) -> (Self, Recorded) {
+        let mut by_uid = HashMap::new();
+        let positions = pods.iter().map(|pod| {
+            let is_recorded =
+                recorded.updates.contains_key(pod.uid) || recorded.evictions.contains_key(pod.uid);
+            if is_recorded {
+                by_uid.insert(pod.uid, pod);
+            }
+            is_recorded
+        });
+        let positions = Recorded(positions.collect());
+        let by_name = OnceCell::new();
+        let index = Self {
+            by_uid,
+            by_name,
             pods,
-        }
+        };
+        (index, positions)
     }
 
     /// The uid of the pod of this name.
@@ -51,18 +70,18 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What of `recorded` still holds, and the places that are kept.
+/// What of `recorded` still holds, the places that are kept, and which pods it is about.
 pub(crate) fn reconcile(
     set: &Set<'_>,
     pods: &[Pod<'_>],
     recorded: &LocalRecord,
     now: Timestamp,
-) -> (LocalRecord, Places) {
+) -> (LocalRecord, Places, Recorded) {
     let mut places = Places::default();
     if recorded.updates.is_empty() && recorded.evictions.is_empty() {
-        return (recorded.clone(), places);
+        return (recorded.clone(), places, Recorded::default());
     }
-    let index = Index::of(pods, recorded);
+    let (index, positions) = Index::of(pods, recorded);
     let mut kept = LocalRecord {
         begun: recorded.begun.clone(),
         ..LocalRecord::default()
@@ -95,7 +114,7 @@ pub(crate) fn reconcile(
             kept.evictions.insert(uid.clone(), eviction.clone());
         }
     }
-    (kept, places)
+    (kept, places, positions)
 }
 
 /// How far a recorded update is.

@@ -6,11 +6,11 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    account::{Account, Budget},
+    account::{Account, Budget, BudgetUser},
     carry_out::carry_out,
     evict,
     group::{Group, Member, classify},
-    plan::{Action, BudgetUser, Plan, Wait},
+    plan::{Action, Plan, Wait},
     pod::{Life, Pod, Readiness},
     record::reconcile,
     scale,
@@ -34,8 +34,8 @@ pub fn step<'a>(
     now: Timestamp,
 ) -> Plan<'a> {
     let mut next = Next::default();
-    let (mut record, places) = reconcile(set, pods, recorded, now);
-    let (members, counts) = classify(set, pods, &record, &mut next, now);
+    let (mut record, places, positions) = reconcile(set, pods, recorded, now);
+    let (members, counts) = classify(set, pods, (&record, &positions), &mut next, now);
     let account = Account::of(set, &members, &places);
     let mut budget = Budget {
         account,
@@ -70,7 +70,7 @@ pub fn step<'a>(
 
         let rest = without_removed(&members, &actions);
         let outcome = (&mut actions, &mut waits);
-        carry_out(set, &rest, (recorded, &mut record), outcome, &mut next, now);
+        carry_out(set, &rest, &mut record, outcome, &mut next, now);
     }
     speed::forget(set.speed, &mut record, recorded, now);
     Plan {
