@@ -88,7 +88,9 @@ pub(crate) fn reconcile(
     };
     for (uid, update) in &recorded.updates {
         let pod = index.by_uid.get(&**uid).copied();
-        let state = UpdateState::of(set, update, uid, pod, &index);
+        let eviction = recorded.evictions.get(uid);
+        let is_evicted = eviction.is_some_and(|eviction| eviction.begun);
+        let state = UpdateState::of(set, update, (uid, pod), is_evicted, &index);
         let is_seen = update.seen || state != UpdateState::Recorded;
         if is_seen && !update.seen && set.speed.is_some() {
             kept.count_begun(now);
@@ -101,11 +103,8 @@ pub(crate) fn reconcile(
             kept.updates.insert(uid.clone(), update);
         }
     }
-    if kept
-        .updates
-        .values()
-        .any(|update| update.recreate.is_some())
-    {
+    let mut updates = kept.updates.values();
+    if updates.any(|update| update.recreate.is_some()) {
         keep_places(set, &index, &mut kept, &mut places);
     }
     for (uid, eviction) in &recorded.evictions {
@@ -132,8 +131,8 @@ impl UpdateState {
     fn of(
         set: &Set<'_>,
         update: &UpdateRecord,
-        uid: &str,
-        pod: Option<&Pod<'_>>,
+        (uid, pod): (&str, Option<&Pod<'_>>),
+        is_evicted: bool,
         index: &Index<'_>,
     ) -> Self {
         match pod {
@@ -146,6 +145,8 @@ impl UpdateState {
                     Self::Over
                 }
             }
+            // Its successor gets another name, and must not prefer its node.
+            _ if is_evicted => Self::Over,
             // It has terminated by itself, or was released: its name stays in use.
             Some(pod) if !matches!(pod.life, Life::Terminating { .. }) => Self::Over,
             _ => {

@@ -119,3 +119,17 @@ fn l18_a_request_that_is_taken_back_is_forgotten() {
     let plan = plan_with(&set(1), &pods, &record);
     assert!(plan.record.evictions.is_empty() && plan.actions.is_empty());
 }
+
+/// A pod that was to be recreated is evicted instead: its successor has another name, and does not prefer the node.
+#[test]
+fn l18_the_successor_of_an_evicted_pod_goes_elsewhere() {
+    let pods = [live("a", terminating(-5))];
+    let mut record = recreating("a");
+    record.evictions = evicting("a", -5).evictions;
+    let plan = plan_with(&set(1), &pods, &record);
+    let [Action::Create { name, prefers, .. }] = &plan.actions[..] else {
+        panic!("{plan:#?}")
+    };
+    assert!(name != "a" && prefers.is_none());
+    assert!(plan.record.updates.is_empty());
+}

@@ -163,11 +163,7 @@ impl World {
                     self.cluster.carry_out(&request);
                     self.see(&request);
                     outcome.created.extend(request.created());
-                    // No request is on its way for longer than the whole life of the pod that a repetition has made.
-                    let is_other = |late: &Request| late.created() != request.created();
-                    if request.created().is_some() {
-                        self.late.retain(is_other);
-                    }
+                    self.forget_creations(&request);
                 }
                 Fate::Lost => outcome.unanswered.extend(request.created()),
                 Fate::Late => {
@@ -185,6 +181,15 @@ impl World {
         if !self.late.is_empty() {
             let request = self.late.remove(index % self.late.len());
             self.cluster.carry_out(&request);
+            self.forget_creations(&request);
+        }
+    }
+
+    /// No request is on its way for longer than the whole life of the pod that another one for the same name has made.
+    fn forget_creations(&mut self, request: &Request) {
+        if let Some(name) = request.created() {
+            self.late
+                .retain(|late| late.created().as_ref() != Some(&name));
         }
     }
 
