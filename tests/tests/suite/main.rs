@@ -10,6 +10,7 @@ mod external_changes;
 mod kstatus;
 mod kubectl;
 mod leader;
+mod local_replica_sets;
 mod members;
 mod placement;
 mod rollouts;
@@ -45,7 +46,13 @@ fn main() -> ExitCode {
 
 /// Whether a scenario holds for both kinds of sets. Others are about one kind, about texts of it, or about no set.
 fn is_for_both(name: &str) -> bool {
-    let about_one = ["deployments::", "kubectl::", "kstatus::", "leader::"];
+    let about_one = [
+        "deployments::",
+        "kubectl::",
+        "kstatus::",
+        "leader::",
+        "local_replica_sets::",
+    ];
     let is_about_one = about_one.iter().any(|topic| name.starts_with(topic));
     !is_about_one && !name.ends_with("a_local_set_that_a_deployment_owns_is_not_changed")
 }
@@ -85,6 +92,8 @@ fn others() -> Vec<Scenario> {
         scenario!(external_changes::f31_a_deleted_local_set_is_recreated),
         scenario!(external_changes::f32_replicas_over_a_quota_run_elsewhere),
         scenario!(external_changes::f29_another_writer_of_replicas_is_overwritten),
+        scenario!(local_replica_sets::l1_a_local_set_has_the_defaults_of_the_document),
+        scenario!(local_replica_sets::l1_l14_l15_the_api_server_rejects_bad_local_sets),
         scenario!(
             kstatus::a_set_is_current_only_while_it_is_as_asked_for,
             Kstatus

@@ -1,0 +1,84 @@
+//! The API of a LocalReplicaSet (L1), which an API server checks before any controller does.
+
+use fedrs_tests::test_environment::TestEnvironment;
+use serde_json::{Value, json};
+
+/// The object that the API server would store for a LocalReplicaSet with `fields` in its spec.
+async fn dry_run(env: &TestEnvironment, fields: Value) -> kube::Result<Value> {
+    let mut object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "LocalReplicaSet",
+        "metadata": { "name": "web" },
+        "spec": {
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
+            },
+        },
+    });
+    let Value::Object(fields) = fields else {
+        panic!("not an object: {fields}")
+    };
+    object["spec"].as_object_mut().unwrap().extend(fields);
+    let namespace = env.namespace();
+    let path = format!(
+        "/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/localreplicasets?dryRun=All&fieldValidation=Strict"
+    );
+    env.on_host("POST", &path, &object).await
+}
+
+pub(crate) async fn l1_a_local_set_has_the_defaults_of_the_document(env: &mut TestEnvironment) {
+    let spec = dry_run(env, json!({})).await.unwrap()["spec"].clone();
+    for (field, default) in [
+        ("replicas", json!(1)),
+        ("minReadySeconds", json!(0)),
+        ("accountId", Value::Null),
+        ("nodeSegmentId", json!("default")),
+        ("constraints", Value::Null),
+        ("deploymentStrategy", json!({ "maxUnavailable": "25%" })),
+        ("updateMode", json!("Rolling")),
+        ("progressDeadlineSeconds", json!(600)),
+        ("revisionHistoryLimit", json!(10)),
+        ("removalTimeoutSeconds", json!(1800)),
+        ("evictionTimeoutSeconds", json!(600)),
+    ] {
+        assert_eq!(spec[field], default, "{field}");
+    }
+}
+
+pub(crate) async fn l1_l14_l15_the_api_server_rejects_bad_local_sets(env: &mut TestEnvironment) {
+    let strategy = |strategy: Value| json!({ "deploymentStrategy": strategy });
+    for (fields, expected) in [
+        (
+            strategy(json!({ "maxUnavailable": "101%" })),
+            "spec.deploymentStrategy.maxUnavailable: Invalid value: \"101%\": must be a number of pods, or a percentage from 0% to \
+             100%",
+        ),
+        (
+            strategy(json!({ "deploySpeed": { "updatePortion": 0, "minDelay": 30 } })),
+            "spec.deploymentStrategy.deploySpeed.updatePortion: Invalid value: 0: \
+             spec.deploymentStrategy.deploySpeed.updatePortion in body should be greater than or equal to 1",
+        ),
+        (
+            json!({ "minReadySeconds": 600 }),
+            "spec.progressDeadlineSeconds: Invalid value: must be above minReadySeconds",
+        ),
+        (
+            json!({ "constraints": { "antiaffinity": [{ "key": "rack", "maxPods": 0 }] } }),
+            "spec.constraints.antiaffinity[0].maxPods: Invalid value: 0: spec.constraints.antiaffinity[0].maxPods in body should \
+             be greater than or equal to 1",
+        ),
+    ] {
+        let name = fields.to_string();
+        let Err(kube::Error::Api(status)) = dry_run(env, fields).await else {
+            panic!("not rejected: {name}");
+        };
+        let prefix = "LocalReplicaSet.fedrs.dev \"web\" is invalid: ";
+        assert_eq!(
+            status.message.strip_prefix(prefix),
+            Some(expected),
+            "{name}"
+        );
+    }
+}
