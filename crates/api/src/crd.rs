@@ -14,16 +14,21 @@ use crate::{
     field::Errors, placement, schema,
 };
 
-/// All CRDs of fedrs, ready to install.
+/// All CRDs of a host, ready to install.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let crds = [
         without_rollouts(FederatedReplicaSet::crd()),
         FederatedDeployment::crd(),
-        LocalReplicaSet::crd(),
         MemberCluster::crd(),
     ];
     crds.into_iter().map(finish).collect()
+}
+
+/// The CRD of a cluster in which a replica set controller of fedrs runs (L1). Nothing installs it yet.
+#[must_use]
+pub fn local_replica_set() -> CustomResourceDefinition {
+    finish(LocalReplicaSet::crd())
 }
 
 /// The CRD of FederatedReplicaSets, whose status has the type of that of FederatedDeployments: without the fields of rollouts.

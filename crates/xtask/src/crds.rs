@@ -1,4 +1,4 @@
-//! The CRDs in `config/crd`, one file each. The Helm chart contains copies.
+//! The CRDs of a host in `config/crd`, one file each; the Helm chart contains copies. That of LocalReplicaSets is beside them.
 
 use fedrs_api::crd;
 
@@ -10,11 +10,23 @@ pub(crate) fn generated() -> Generated {
         let path = format!("crd/{}.yaml", file_name(&crd));
         with_copy(&path, &path, &crd::as_yaml(&crd))
     };
+    let local = crd::local_replica_set();
+    let local = (
+        format!(
+            "config/replica-set-controller/crd/{}.yaml",
+            file_name(&local)
+        ),
+        crd::as_yaml(&local),
+    );
     Generated {
         task: "crds",
         source: "crates/api",
         subject: "the types",
-        files: crd::all().into_iter().flat_map(file).collect(),
+        files: crd::all()
+            .into_iter()
+            .flat_map(file)
+            .chain([local])
+            .collect(),
     }
 }
 
