@@ -313,7 +313,13 @@ fn change(
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.
-            replicas: if removes_idle { set.replicas } else { next },
+            replicas: if removes_idle {
+                // The member may claim any number: pods that do not exist yet are not needed beyond N.
+                let most = set.status_replicas.max(snapshot.frs.replicas);
+                set.replicas.min(most).max(next)
+            } else {
+                next
+            },
             drifted: is_desired,
         });
     }

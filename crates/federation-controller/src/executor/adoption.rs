@@ -36,8 +36,7 @@ impl LocalWorkload<'_> {
             let kind = RejectionKind::NameConflict;
             return Outcome::Rejected { kind, message };
         }
-        // Running replicas stay: later checks remove the surplus without a dip.
-        let replicas = replicas.max(live.spec.replicas.unwrap_or(0));
+        let replicas = live.kept_replicas(replicas, source.frs.replicas);
         let has_desired = match self.key.kind {
             SetKind::FederatedReplicaSet => true,
             SetKind::FederatedDeployment => match self.has_template(source, &live).await {

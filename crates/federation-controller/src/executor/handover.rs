@@ -74,7 +74,7 @@ impl LocalWorkload<'_> {
         if let Err(error) = self.label_as_in_template(&found).await {
             return Some(failed_write(&error));
         }
-        let replicas = replicas.max(found.live.spec.replicas.unwrap_or(0));
+        let replicas = found.live.kept_replicas(replicas, source.frs.replicas);
         let mut deployment = json!(self.desired(source, replicas));
         deployment["spec"]["template"] = found.template;
         Some(match self.post(&deployment).await {
