@@ -225,9 +225,7 @@ impl Shared {
 
     async fn install_crds(&self) -> Result<(), String> {
         let host = client(&self.host).await;
-        // Scenarios about LocalReplicaSets need an API server that knows them, and no controller.
-        let crds = fedrs_api::crd::all().into_iter();
-        for crd in crds.chain([fedrs_api::crd::local_replica_set()]) {
+        for crd in fedrs_api::crd::all() {
             let name = crd.metadata.name.clone().unwrap_or_default();
             let api: kube::Api<CustomResourceDefinition> = kube::Api::all(host.clone());
             let params = kube::api::PatchParams::apply("fedrs-suite").force();

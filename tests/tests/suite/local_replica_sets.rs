@@ -3,6 +3,23 @@
 use fedrs_tests::test_environment::TestEnvironment;
 use serde_json::{Value, json};
 
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// Installs the CRD, which hosts of fedrs don't have, until it is served.
+async fn install(env: &TestEnvironment) {
+    let crd = json!(fedrs_api::crd::local_replica_set());
+    match env.on_host("POST", CRDS, &crd).await {
+        // By the other scenario.
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        answer => _ = answer.unwrap(),
+    }
+    env.wait_until("LocalReplicaSets are served", 30, async |env| {
+        let path = "/apis/fedrs.dev/v1alpha1/localreplicasets";
+        env.on_host("GET", path, &Value::Null).await.is_ok()
+    })
+    .await;
+}
+
 /// The object that the API server would store for a LocalReplicaSet with `fields` in its spec.
 async fn dry_run(env: &TestEnvironment, fields: Value) -> kube::Result<Value> {
     let mut object = json!({
@@ -29,6 +46,7 @@ async fn dry_run(env: &TestEnvironment, fields: Value) -> kube::Result<Value> {
 }
 
 pub(crate) async fn l1_a_local_set_has_the_defaults_of_the_document(env: &mut TestEnvironment) {
+    install(env).await;
     let spec = dry_run(env, json!({})).await.unwrap()["spec"].clone();
     for (field, default) in [
         ("replicas", json!(1)),
@@ -48,6 +66,7 @@ pub(crate) async fn l1_a_local_set_has_the_defaults_of_the_document(env: &mut Te
 }
 
 pub(crate) async fn l1_l14_l15_the_api_server_rejects_bad_local_sets(env: &mut TestEnvironment) {
+    install(env).await;
     let strategy = |strategy: Value| json!({ "deploymentStrategy": strategy });
     for (fields, expected) in [
         (

@@ -26,7 +26,7 @@ pub(super) struct InterimPace(Mutex<Option<Instant>>);
 
 impl InterimPace {
     /// Between two interim statuses.
-    const PERIOD: Duration = Duration::from_millis(250);
+    const PERIOD: Duration = Duration::from_millis(400);
     /// No turn is later than this.
     const LONGEST: Duration = Duration::from_secs(30);
 
@@ -124,7 +124,7 @@ mod tests {
         let (pace, now) = (InterimPace::default(), Instant::now());
         let turns: Vec<_> = (0..200).map(|_| pace.turn(now) - now).collect();
         assert_eq!(turns[0], Duration::ZERO, "the first one does not wait");
-        assert_eq!(turns[4], Duration::from_secs(1));
+        assert_eq!(turns[4], InterimPace::PERIOD * 4);
         assert_eq!(turns[199], InterimPace::LONGEST);
         let later = now + Duration::from_secs(60);
         assert_eq!(pace.turn(later), later, "nobody else has reported lately");
