@@ -410,10 +410,10 @@ impl<'a> MemberEvaluation<'a> {
             let has_template = (self.record.as_ref())
                 .is_some_and(|record| is_written(record) && record.has_live(set.spec_hash));
             let is_observed = set.observed_generation >= set.generation;
-            let counts = |state: &&Box<DeploymentState>| {
+            let counts = |state: &&DeploymentState| {
                 has_template && (is_observed || !state.template_is_labeled)
             };
-            set.deployment.as_ref().filter(counts)
+            set.deployment.as_deref().filter(counts)
         });
         deployment.map_or_else(
             || self.pods_by_template(template_hash).0,
