@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use federated_rollout::after;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +98,6 @@ impl BegunRecord {
     /// When they stop counting.
     #[must_use]
     pub fn ends(&self, min_delay: Duration) -> Timestamp {
-        self.at.saturating_add(min_delay).unwrap_or(Timestamp::MAX)
+        after(self.at, min_delay)
     }
 }

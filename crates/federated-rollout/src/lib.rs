@@ -72,4 +72,5 @@ pub use rollout::{Approval, OnFailure, Rollout, Speed, Step};
 pub use state::{Loan, Returned, State};
 pub use step::step;
 pub use strategy::Strategy;
+pub use time::after;
 pub use wait::WaitReason;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 /// The time `duration` after `time`; the end of time if there is none.
-pub(crate) fn after(time: Timestamp, duration: Duration) -> Timestamp {
+#[must_use]
+pub fn after(time: Timestamp, duration: Duration) -> Timestamp {
     time.saturating_add(duration).unwrap_or(Timestamp::MAX)
 }

@@ -215,6 +215,7 @@ impl Reconciler {
             actions.retain(|action| !action.change.creates());
         } else if lends {
             // What was recorded may be used now.
+            (self.cache).of_key(key, |cached| cached.records.add(Instant::now()));
             self.queue.add_check(key.clone(), Duration::ZERO);
         }
         let (earlier, latest): (Vec<_>, Vec<_>) =

@@ -4,8 +4,8 @@
 //! gate open -> CloseGate -> not ready: out of endpoints -> Patch -> new container ids: restarted -> OpenGate -> ready
 //! ```
 //!
-//! A pod without the gate is patched at once, and so is one in which nothing restarts. That the kubelet has restarted a container is
-//! told by the container's id: the tags of two images can have one image id.
+//! A pod without the gate is patched at once, and so is one in which nothing restarts. Whether the kubelet has
+//! restarted a container is seen by the container's id: the tags of two images can have one image id.
 
 use std::collections::BTreeMap;
 

@@ -27,8 +27,8 @@
 //! - It publishes [`Plan::record`] with a precondition on the version that it has read, then steps again.
 //! - It carries out each action with the uid of the pod as the precondition, and with its version: [`Action::needs_version`].
 //! - It adds the results of its requests to the pods before the next step. A pod whose removal was sent, but not answered, is
-//!   [`Life::Terminating`] without a time until a read tells. A creation whose name exists is done if that pod belongs to the set.
-//! - It tells [`SlowStart`] what became of creations, and which pods it sees.
+//!   [`Life::Terminating`] without a time until a read shows it. A creation whose name exists is done if that pod belongs to the set.
+//! - It reports the results of creations, and the pods that it sees, to [`SlowStart`].
 //!
 //! # Limits
 //!

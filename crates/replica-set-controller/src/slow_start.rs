@@ -13,7 +13,7 @@ use crate::{pod::Pod, time::after};
 const MAX_BATCH: usize = 500;
 /// The wait after the first failure. Doubles with each further one in a row.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// The longest wait: what rejects pods, such as a quota, may change at any time, and nothing tells.
+/// The longest wait: what rejects pods, such as a quota, may change at any time, without an event.
 const MAX_DELAY: Duration = Duration::from_secs(64);
 
 /// How many pods may be created next.

@@ -1,13 +1,7 @@
-//! Arithmetic of points in time.
+//! When something changes by itself.
 
-use std::time::Duration;
-
+pub(crate) use federated_rollout::after;
 use jiff::Timestamp;
-
-/// `time` plus `duration`, or the end of time.
-pub(crate) fn after(time: Timestamp, duration: Duration) -> Timestamp {
-    time.saturating_add(duration).unwrap_or(Timestamp::MAX)
-}
 
 /// The earliest time at which something changes by itself.
 #[derive(Debug, Default)]

@@ -3,6 +3,10 @@
 use fedrs_tests::test_environment::TestEnvironment;
 use serde_json::{Value, json};
 
+use crate::dry_run;
+
+const KIND: &str = "FederatedDeployment";
+
 fn path(env: &TestEnvironment, suffix: &str) -> String {
     let namespace = env.namespace();
     format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federateddeployments{suffix}")
@@ -10,40 +14,15 @@ fn path(env: &TestEnvironment, suffix: &str) -> String {
 
 /// A FederatedDeployment with `fields` in its spec.
 fn deployment(fields: Value) -> Value {
-    let mut object = json!({
-        "apiVersion": "fedrs.dev/v1alpha1",
-        "kind": "FederatedDeployment",
-        "metadata": { "name": "web" },
-        "spec": {
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": {
-                "metadata": { "labels": { "app": "web" } },
-                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
-            },
-        },
-    });
-    let Value::Object(fields) = fields else {
-        panic!("not an object: {fields}")
-    };
-    object["spec"].as_object_mut().unwrap().extend(fields);
-    object
+    dry_run::set(KIND, fields)
 }
 
-/// The object that the API server would store.
 async fn dry_run(env: &TestEnvironment, fields: Value) -> kube::Result<Value> {
-    let path = path(env, "?dryRun=All&fieldValidation=Strict");
-    env.on_host("POST", &path, &deployment(fields)).await
+    dry_run::create(env, (KIND, "federateddeployments"), fields).await
 }
 
-/// The errors of a rejected request, without the name of the object.
 fn errors(result: kube::Result<Value>) -> String {
-    let Err(kube::Error::Api(status)) = result else {
-        panic!("not rejected: {result:?}");
-    };
-    assert_eq!(status.code, 422, "{}", status.message);
-    let prefix = "FederatedDeployment.fedrs.dev \"web\" is invalid: ";
-    let errors = status.message.strip_prefix(prefix);
-    errors.unwrap_or(&status.message).to_owned()
+    dry_run::errors(KIND, result)
 }
 
 pub(crate) async fn l6_a_deployment_has_the_defaults_of_kubernetes(env: &mut TestEnvironment) {

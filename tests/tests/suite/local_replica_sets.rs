@@ -3,6 +3,9 @@
 use fedrs_tests::test_environment::TestEnvironment;
 use serde_json::{Value, json};
 
+use crate::dry_run;
+
+const KIND: &str = "LocalReplicaSet";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Installs the CRD, which hosts of fedrs don't have, until it is served.
@@ -20,29 +23,8 @@ async fn install(env: &TestEnvironment) {
     .await;
 }
 
-/// The object that the API server would store for a LocalReplicaSet with `fields` in its spec.
 async fn dry_run(env: &TestEnvironment, fields: Value) -> kube::Result<Value> {
-    let mut object = json!({
-        "apiVersion": "fedrs.dev/v1alpha1",
-        "kind": "LocalReplicaSet",
-        "metadata": { "name": "web" },
-        "spec": {
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": {
-                "metadata": { "labels": { "app": "web" } },
-                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
-            },
-        },
-    });
-    let Value::Object(fields) = fields else {
-        panic!("not an object: {fields}")
-    };
-    object["spec"].as_object_mut().unwrap().extend(fields);
-    let namespace = env.namespace();
-    let path = format!(
-        "/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/localreplicasets?dryRun=All&fieldValidation=Strict"
-    );
-    env.on_host("POST", &path, &object).await
+    dry_run::create(env, (KIND, "localreplicasets"), fields).await
 }
 
 pub(crate) async fn l1_a_local_set_has_the_defaults_of_the_document(env: &mut TestEnvironment) {
@@ -90,14 +72,7 @@ pub(crate) async fn l1_l14_l15_the_api_server_rejects_bad_local_sets(env: &mut T
         ),
     ] {
         let name = fields.to_string();
-        let Err(kube::Error::Api(status)) = dry_run(env, fields).await else {
-            panic!("not rejected: {name}");
-        };
-        let prefix = "LocalReplicaSet.fedrs.dev \"web\" is invalid: ";
-        assert_eq!(
-            status.message.strip_prefix(prefix),
-            Some(expected),
-            "{name}"
-        );
+        let errors = dry_run::errors(KIND, dry_run(env, fields).await);
+        assert_eq!(errors, expected, "{name}");
     }
 }

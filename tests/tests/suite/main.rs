@@ -6,6 +6,7 @@ mod contract;
 mod controller;
 mod deployments;
 mod document;
+mod dry_run;
 mod external_changes;
 mod kstatus;
 mod kubectl;

@@ -143,6 +143,13 @@ impl SetChange {
     }
 }
 
+/// The replicas with which a workload is written that claims (`spec.replicas`, `status.replicas`), where so many are `wanted` of
+/// N = `desired`. Pods that exist stay: later checks remove the surplus without a dip. A member may claim any number; what does
+/// not exist is not needed beyond N (F20, F30).
+pub(crate) fn kept_replicas(wanted: u32, (claimed, existing): (u32, u32), desired: u32) -> u32 {
+    wanted.max(claimed.min(existing.max(desired)))
+}
+
 fn described(strategy: Strategy) -> String {
     let Strategy { unavailable, surge } = strategy;
     format!("maxUnavailable {unavailable} and maxSurge {surge}")
@@ -172,6 +179,28 @@ impl From<&WorkloadState> for Precondition {
             has_owners: set.has_owners,
             // Only the version shows which owners these are.
             resource_version: set.has_owners.then(|| set.resource_version.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// N is 9, of which 3 are wanted.
+    #[test]
+    fn f30_pods_that_exist_stay_and_what_a_member_only_claims_is_not_needed_beyond_n() {
+        for (claimed, existing, kept) in [
+            (0, 0, 3),
+            (1, 1, 3),
+            (5, 0, 5),
+            (20, 20, 20),
+            (20, 12, 12),
+            (5, 12, 5),
+            (u32::MAX, 2, 9),
+        ] {
+            let replicas = kept_replicas(3, (claimed, existing), 9);
+            assert_eq!(replicas, kept, "{claimed} {existing}");
         }
     }
 }

@@ -37,6 +37,11 @@ use std::time::Duration;
 use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 
+pub(crate) use self::{
+    action::kept_replicas,
+    previous_status::bound_times,
+    time::{after, after_limit},
+};
 pub use self::{
     action::{Action, Precondition, SetChange},
     outcome::{DesiredHashes, Outcome, Outcomes, with_outcomes},
@@ -44,10 +49,6 @@ pub use self::{
     snapshot::{Member, NamespaceState, Outage, RolloutRecord, RolloutSnapshot, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
-pub(crate) use self::{
-    previous_status::bound_times,
-    time::{after, after_limit},
-};
 use crate::event::Event;
 
 /// The time in which it is found out whether a watch works.

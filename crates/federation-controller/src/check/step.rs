@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use super::{
-    action::{Action, Precondition, SetChange},
+    action::{Action, Precondition, SetChange, kept_replicas},
     evaluation::MemberEvaluation,
     moves::{ReplicaState, next_step},
     plan::{MemberTarget, Plan},
@@ -81,7 +81,8 @@ impl Step {
                 && member.eligibility.is_writable()
             {
                 let change = rolled(member, rollout, now).or_else(|| {
-                    let revision = rollout.and_then(|rollout| rollout.created.get(index));
+                    let revision =
+                        rollout.and_then(|rollout| rollout.created.get(index)?.as_deref());
                     change(snapshot, member, (next, revision), now)
                 });
                 let limit = member.limit(plan.members[index].target);
@@ -193,8 +194,8 @@ fn next_replicas(
 }
 
 /// Whether no replica is removed from the member with this index before the rollout there has ended. A Deployment scales pods of
-/// several templates in proportion; and one that is scaled down to what its old ReplicaSet just has takes that for a change of
-/// its size for ever, and never goes on, as seen in embedded clusters. One that has failed, or is paused, holds up nothing.
+/// several templates in proportion. And if it is scaled down to as many replicas as its old ReplicaSet has at that moment, its
+/// controller never resumes the rollout (seen in embedded clusters). A rollout that has failed, or is paused, holds up nothing.
 fn waits_for_rollout(snapshot: &Snapshot<'_>, rollout: Option<&Decision>, member: usize) -> bool {
     let is_paused = snapshot
         .rollout
@@ -274,7 +275,7 @@ fn rolled(
 fn change(
     snapshot: &Snapshot<'_>,
     member: &MemberEvaluation<'_>,
-    (next, revision): (u64, Option<&Option<String>>),
+    (next, revision): (u64, Option<&str>),
     now: Timestamp,
 ) -> Option<SetChange> {
     let next = u32::try_from(next).unwrap_or(u32::MAX);
@@ -282,7 +283,7 @@ fn change(
         let backs_off = member.next_creation().is_some_and(|time| now < time);
         return (next > 0 && !backs_off).then(|| SetChange::Create {
             replicas: next,
-            revision: revision.cloned().flatten(),
+            revision: revision.map(str::to_owned),
         });
     };
     // In a namespace that the member does not take, replicas are removed, and nothing else is written.
@@ -314,9 +315,8 @@ fn change(
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.
             replicas: if removes_idle {
-                // The member may claim any number: pods that do not exist yet are not needed beyond N.
-                let most = set.status_replicas.max(snapshot.frs.replicas);
-                set.replicas.min(most).max(next)
+                let claimed = (set.replicas, set.status_replicas);
+                kept_replicas(next, claimed, snapshot.frs.replicas)
             } else {
                 next
             },

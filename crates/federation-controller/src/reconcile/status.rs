@@ -113,9 +113,6 @@ impl Reconciler {
         match self.host_call(call).await {
             Ok(answer) => {
                 self.cache.of_key(key, |cached| {
-                    if cached.is_new_record(entry, &status) {
-                        cached.records.add(Instant::now());
-                    }
                     cached.published = Some(status);
                     cached.put_written(version_of(&answer));
                 });

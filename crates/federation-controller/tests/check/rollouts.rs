@@ -229,7 +229,6 @@ fn l8_paused_stops_rollouts_and_stopped_stops_every_change() {
     }
 }
 
-/// Of 9 replicas 8 are wanted. A member with a loan guarantees one replica less: nothing is removed before its rollout has ended.
 /// The revisions with which the member "c" gets its missing Deployment: an empty one for that of the spec.
 fn created(world: &World) -> Vec<String> {
     let of_c = |action: &Action| action.member == "c";
@@ -346,6 +345,7 @@ fn l14_a_template_waits_for_pods_without_a_node_that_get_one_or_move() {
     }
 }
 
+/// Of 9 replicas 8 are wanted. A member with a loan guarantees one replica less: nothing is removed before its rollout has ended.
 #[test]
 fn l14_no_replica_is_removed_on_which_a_loan_relies() {
     let mut world = World::new(json!({ "replicas": 8 }));

@@ -45,6 +45,23 @@ fn f29_drift_is_distinguished_from_a_new_template() {
 }
 
 #[test]
+fn f20_a_number_that_a_member_only_claims_is_not_written_with_a_template() {
+    for (claimed, existing, written) in [(30, 30, 30), (u32::MAX, 20, 50)] {
+        let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+        world.settle(1);
+        let set = world.members[0].view.workload.as_mut().unwrap();
+        (set.replicas, set.status_replicas) = (claimed, existing);
+        set.spec_hash = 1;
+        let change = &world.check().actions[0].change;
+        let replicas = match change {
+            SetChange::Overwrite { replicas, .. } => *replicas,
+            change => panic!("{change:?}"),
+        };
+        assert_eq!(replicas, written, "{claimed}");
+    }
+}
+
+#[test]
 fn f40_a_set_without_the_label_of_its_member_is_overwritten_and_contention_is_counted() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);

@@ -121,19 +121,7 @@ async fn host_writes(host: &Client) -> anyhow::Result<BTreeMap<String, u64>> {
     let metrics = host.request_text(get).await?;
     let mut writes = BTreeMap::new();
     for line in metrics.lines() {
-        let Some(labels) = line.strip_prefix("apiserver_request_total{") else {
-            continue;
-        };
-        let label = |name: &str| {
-            let (_, value) = labels.split_once(&format!("{name}=\""))?;
-            value.split('"').next()
-        };
-        let [verb, resource] = ["verb", "resource"].map(|name| label(name).unwrap_or_default());
-        if ["POST", "PUT", "PATCH", "APPLY", "DELETE"].contains(&verb) && resource != "leases" {
-            let of = format!(
-                "{verb} {resource} {}",
-                label("subresource").unwrap_or_default()
-            );
+        if let Some(of) = written(line) {
             let count = line.rsplit(' ').next().unwrap_or_default();
             let count: f64 = count
                 .parse()
@@ -144,10 +132,24 @@ async fn host_writes(host: &Client) -> anyhow::Result<BTreeMap<String, u64>> {
                 reason = "a count"
             )]
             let count = count as u64;
-            *writes.entry(of.trim_end().to_owned()).or_default() += count;
+            *writes.entry(of).or_default() += count;
         }
     }
     Ok(writes)
+}
+
+/// What a line of the metrics counts, if these are writes: `PATCH deployments status`.
+fn written(line: &str) -> Option<String> {
+    let labels = line.strip_prefix("apiserver_request_total{")?;
+    let label = |name: &str| {
+        let (_, value) = labels.split_once(&format!("{name}=\""))?;
+        value.split('"').next()
+    };
+    let (verb, resource) = (label("verb")?, label("resource")?);
+    let is_write = ["POST", "PUT", "PATCH", "APPLY", "DELETE"].contains(&verb);
+    let subresource = label("subresource").unwrap_or_default();
+    let of = format!("{verb} {resource} {subresource}");
+    (is_write && resource != "leases").then(|| of.trim_end().to_owned())
 }
 
 impl Clusters {

@@ -9,7 +9,7 @@ use fedrs_api::SetKind;
 #[derive(Parser)]
 #[command(bin_name = "settle")]
 pub(super) struct SettleArgs {
-    /// FederatedReplicaSets created at once
+    /// Sets created at once
     #[arg(long, default_value_t = 500)]
     pub(super) sets: usize,
     /// FederatedDeployments instead of FederatedReplicaSets

@@ -91,6 +91,7 @@ async fn measure(args: &SettleArgs) -> anyhow::Result<Report> {
     let restart = restart(&clusters, args).await?;
     clusters.stop().await;
     Ok(Report {
+        kind: args.set_kind().as_str(),
         sets: args.sets,
         members: args.members,
         https: args.https,

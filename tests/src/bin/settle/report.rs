@@ -9,6 +9,8 @@ use serde::Serialize;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
+    /// Of the sets.
+    pub(super) kind: &'static str,
     pub(super) sets: usize,
     pub(super) members: usize,
     pub(super) https: bool,
@@ -99,7 +101,8 @@ impl fmt::Display for Report {
         };
         writeln!(
             f,
-            "{sets} FederatedReplicaSets over {members} members, {transport}"
+            "{sets} {}s over {members} members, {transport}",
+            self.kind
         )?;
         writeln!(f, "{:8.2} s  all are created", self.created_seconds)?;
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
@@ -180,6 +183,7 @@ mod tests {
         let writes =
             |count| BTreeMap::from([("host PATCH federatedreplicasets/status".to_owned(), count)]);
         let report = Report {
+            kind: "FederatedReplicaSet",
             sets: 500,
             members: 3,
             https: true,
