@@ -1,8 +1,8 @@
 //! What is guaranteed to be available in each member, and what of the budget is in use (L14).
 //!
 //! A Deployment with `maxUnavailable` L takes no available pod away if fewer than `replicas - L` would be left. So a
-//! member guarantees `min(available, replicas - L)`, with the largest L that may be in effect. Its *commitment* is the rest
-//! of its replicas: `max(L, unavailable)`.
+//! member guarantees `min(available, replicas - L)`, with the largest L and the lowest replicas that may be in effect. Its
+//! *commitment* is the rest of its replicas: `max(L, unavailable)`.
 //!
 //! ```text
 //! in use = commitments + replicas of N that are requested nowhere - unavailable replicas beyond N
@@ -74,16 +74,19 @@ impl Account {
             } else {
                 reach.unavailable
             };
+            let kept = found.lowest_replicas.saturating_sub(lent);
+            let guaranteed = kept.min(found.available);
             let account = MemberAccount {
-                unavailable: found.unavailable().max(lent),
+                unavailable: (found.replicas.saturating_sub(guaranteed)).max(lent),
                 surge: found.surplus().max(reach.surge),
-                guaranteed: (found.replicas.saturating_sub(reach.unavailable)).min(found.available),
+                guaranteed,
                 moves_wait: loan.is_some() || found.pods > found.updated,
             };
-            requested += found.replicas;
-            unavailable += account.unavailable;
+            let yet_to_come = found.highest_replicas.saturating_sub(found.replicas);
+            requested += found.replicas + yet_to_come;
+            unavailable += account.unavailable + yet_to_come;
             surge += account.surge;
-            waiting += account.unavailable - lent;
+            waiting += account.unavailable + yet_to_come - lent;
             account
         });
         let members = members.collect();

@@ -36,8 +36,13 @@ pub enum MemberState {
 /// A Deployment in a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Deployment<'a> {
-    /// `spec.replicas`, r; or what was requested and may still be carried out, if that is less.
+    /// `spec.replicas`, r.
     pub replicas: u64,
+    /// The lowest `spec.replicas` that its controller may still act on, or that was requested and may still be carried out: at
+    /// most r.
+    pub lowest_replicas: u64,
+    /// The highest that was requested and may still be carried out: at least r.
+    pub highest_replicas: u64,
     /// The revision of `spec.template`. Equal revisions have equal templates.
     pub revision: &'a str,
     /// `spec.strategy`.
@@ -75,11 +80,6 @@ impl Deployment<'_> {
     /// Whether all of `replicas` that can run have the current template and are available, and no other pods are left.
     pub(crate) fn is_complete(&self) -> bool {
         !self.is_rolling() && self.updated_available + self.pending >= self.replicas
-    }
-
-    /// Replicas that are not available now.
-    pub(crate) fn unavailable(&self) -> u64 {
-        self.replicas.saturating_sub(self.available)
     }
 
     /// Pods beyond `replicas` now.

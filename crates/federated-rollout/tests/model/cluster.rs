@@ -30,6 +30,8 @@ struct Status {
     updated: u64,
     available: u64,
     updated_available: u64,
+    /// The lowest replicas since its controller caught up: what a caller remembers.
+    lowest: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub(crate) struct Cluster {
     pub(crate) waits_for_nodes: bool,
     pub(crate) pods: Vec<Pod>,
     spec: Spec,
+    /// The generation of the last write of a template.
+    rolled: i64,
     /// The spec that the controller has last acted on.
     synced: Spec,
     status: Status,
@@ -87,6 +91,7 @@ impl Cluster {
             waits_for_nodes: false,
             pods: (0..replicas).map(|_| pod).collect(),
             spec,
+            rolled: 1,
             synced: spec,
             status: Status::default(),
             is_known: true,
@@ -112,6 +117,8 @@ impl Cluster {
         let (spec, status) = self.seen.unwrap_or((self.spec, self.status));
         Deployment {
             replicas: spec.replicas,
+            lowest_replicas: spec.replicas.min(status.lowest),
+            highest_replicas: spec.replicas,
             revision: REVISIONS[spec.revision],
             strategy: spec.strategy,
             generation: spec.generation,
@@ -143,9 +150,9 @@ impl Cluster {
         }
     }
 
-    /// What the Deployment may use while it has this loan: until the loan is written, what it had before.
+    /// What the Deployment may use while it has this loan: until the loan is written with a template, what it had before, or less.
     pub(crate) fn in_effect(&self, loan: &Loan) -> Strategy {
-        let before = if self.spec.generation == loan.generation {
+        let before = if self.rolled <= loan.generation {
             self.spec.strategy
         } else {
             Strategy::default()
@@ -175,12 +182,16 @@ impl Cluster {
         let is_change = is_fence || changed != self.spec;
         self.spec = changed;
         self.spec.generation += i64::from(is_change);
+        if write.revision.is_some() {
+            self.rolled = self.spec.generation;
+        }
         true
     }
 
     pub(crate) fn scale(&mut self, replicas: u64) {
         self.spec.generation += i64::from(replicas != self.spec.replicas);
         self.spec.replicas = replicas;
+        self.status.lowest = self.status.lowest.min(replicas);
     }
 
     /// One sync of its controller: scales the new ReplicaSet up, or the old ones down (rolling.go). Returns the pods created.
@@ -226,7 +237,13 @@ impl Cluster {
     /// Its controller writes the status, about the spec that it has last acted on.
     pub(crate) fn report(&mut self) {
         let revision = self.synced.revision;
+        let caught_up = self.synced.generation == self.spec.generation;
         self.status = Status {
+            lowest: if caught_up {
+                self.spec.replicas
+            } else {
+                self.status.lowest
+            },
             observed_generation: self.synced.generation,
             pods: self.pods.len() as u64,
             updated: self.count(|pod| pod.revision == revision),

@@ -12,6 +12,8 @@ use jiff::Timestamp;
 pub(crate) fn old(replicas: u64) -> Deployment<'static> {
     Deployment {
         replicas,
+        lowest_replicas: replicas,
+        highest_replicas: replicas,
         revision: "old",
         strategy: Strategy::WITHOUT_LOAN,
         generation: 1,

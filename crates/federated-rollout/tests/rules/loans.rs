@@ -92,6 +92,33 @@ fn l14_replicas_that_are_requested_nowhere_use_the_budget() {
     );
 }
 
+/// Found by the interleavings: a move had added two replicas that the member had not observed, and a rollout lent the surge again.
+#[rstest]
+#[case::none(5, 5, 5, &[("eu", 0, 2)])]
+#[case::observed(7, 7, 7, &[])]
+#[case::not_observed(7, 5, 7, &[])]
+#[case::the_request_may_still_be_carried_out(5, 5, 7, &[])]
+fn l14_replicas_beyond_n_use_the_surge_from_their_request_on(
+    #[case] replicas: u64,
+    #[case] lowest_replicas: u64,
+    #[case] highest_replicas: u64,
+    #[case] expected: &[(&str, u64, u64)],
+) {
+    let scaled = Deployment {
+        replicas,
+        lowest_replicas,
+        highest_replicas,
+        ..new(5, Strategy::WITHOUT_LOAN)
+    };
+    let members = [member("eu", old(2)), member("us", scaled)];
+    let rollout = Rollout {
+        replicas: 7,
+        ..rollout(&members, 0, 2)
+    };
+    let decision = step(&rollout, &State::default(), at(0));
+    assert_eq!(lent(&decision), expected);
+}
+
 #[test]
 fn l14_a_loan_ends_when_the_member_is_complete() {
     for (observed_generation, updated_available, ends) in

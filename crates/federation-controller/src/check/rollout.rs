@@ -151,7 +151,9 @@ impl MemberEvaluation<'_> {
         );
         let available = self.available();
         Some(Deployment {
-            replicas: set.replicas.min(set.lowest_replicas).into(),
+            replicas: set.replicas.into(),
+            lowest_replicas: set.replicas.min(set.lowest_replicas).into(),
+            highest_replicas: self.open_scale_up().max(set.replicas.into()),
             pending: target.probes + target.pending,
             revision,
             strategy: Strategy::new(strategy.max_unavailable.into(), strategy.max_surge.into()),

@@ -59,6 +59,8 @@ impl DeploymentModel {
         };
         Deployment {
             replicas: self.replicas,
+            lowest_replicas: self.replicas,
+            highest_replicas: self.replicas,
             revision: if self.has_target { target } else { other },
             strategy: self.strategy,
             generation: self.generation,
