@@ -239,7 +239,7 @@ async fn l8_l14_a_deployment_rolls_out_is_paused_and_stopped_then_soaks_and_wait
     record_set(&federation, "deployment-rolling-out").await;
     for (field, reason, name) in [
         ("paused", "RolloutPaused", "deployment-paused"),
-        ("stopped", "RollingOut", "deployment-stopped"),
+        ("stopped", "RolloutPaused", "deployment-stopped"),
     ] {
         let held = |is_held: bool| json!({ "spec": { field: is_held } });
         federation.patch("web", &held(true)).await;

@@ -1,7 +1,7 @@
 //! The rollout of a FederatedDeployment: what the members show, in the terms of `federated-rollout`, and what that decides.
 
 use federated_rollout::{
-    Account, Decision, Deployment, Member, MemberState, Rollout, Strategy, step,
+    Account, Decision, Deployment, Member, MemberState, Rollout, State, Strategy, step,
 };
 use fedrs_api::revision_name;
 use jiff::Timestamp;
@@ -55,10 +55,15 @@ pub(super) fn decide(
     };
     let recorded = &rollout.recorded.state;
     let decision = step(&input, recorded, now);
-    Some(if snapshot.frs.paused || writes == Writes::None {
+    let is_stopped = snapshot.frs.paused;
+    Some(if is_stopped || writes == Writes::None {
         Decision {
             account: Account::of(&input, recorded),
-            state: recorded.clone(),
+            state: State {
+                // The progress deadline begins anew once the set is no longer stopped.
+                progressed: recorded.progressed.filter(|_| !is_stopped),
+                ..recorded.clone()
+            },
             next: None,
             ..decision
         }

@@ -229,6 +229,27 @@ fn l8_paused_stops_rollouts_and_stopped_stops_every_change() {
     }
 }
 
+/// A set may be stopped for longer than its progress deadline: nothing has failed by that.
+#[test]
+fn l14_the_progress_deadline_begins_anew_when_a_set_is_no_longer_stopped() {
+    let world = World::new(json!({ "progressDeadlineSeconds": 60 }));
+    let lent = world.check();
+    let world = world.recording(&lent);
+    let mut stopped = world.clone();
+    stopped.deployment.set.paused = true;
+    let decided = stopped.check();
+    assert_eq!(condition_reason(&decided, "Progressing"), "RolloutPaused");
+    for (world, reason) in [
+        (world, "ProgressDeadlineExceeded"),
+        (stopped.recording(&decided), "RollingOut"),
+    ] {
+        let mut world = world;
+        world.deployment.set.paused = false;
+        let later = world.on_snapshot(|snapshot| check(snapshot, at(600)));
+        assert_eq!(condition_reason(&later, "Progressing"), reason);
+    }
+}
+
 /// The revisions with which the member "c" gets its missing Deployment: an empty one for that of the spec.
 fn created(world: &World) -> Vec<String> {
     let of_c = |action: &Action| action.member == "c";

@@ -142,7 +142,7 @@ impl<'a> RolloutReport<'a> {
             ConditionReason::RolloutComplete
         } else if self.decided.state.failed {
             ConditionReason::ProgressDeadlineExceeded
-        } else if self.snapshot.settings.paused {
+        } else if self.snapshot.settings.paused || self.is_stopped() {
             ConditionReason::RolloutPaused
         } else if waits().any(needs_approval) {
             ConditionReason::WaitingForApproval
@@ -153,10 +153,15 @@ impl<'a> RolloutReport<'a> {
         }
     }
 
+    fn is_stopped(&self) -> bool {
+        self.decision.snapshot.frs.paused
+    }
+
     /// How far the rollout is, for people.
     pub(super) fn message(&self) -> String {
         let revision = self.snapshot.revision;
-        let waiting = self.decision.members().filter_map(|member| {
+        let waits = (self.decision.members()).filter(|_| !self.is_stopped());
+        let waiting = waits.filter_map(|member| {
             let wait = self.wait(&member)?;
             Some(format!("{}: waiting {wait}", member.name()))
         });
@@ -173,6 +178,9 @@ impl<'a> RolloutReport<'a> {
                 let failed = self.snapshot.spec_revision;
                 let why = self.failing_pod_text();
                 format!("revision {failed} has failed{why}, and is rolled back to {revision}")
+            }
+            ConditionReason::RolloutPaused if self.is_stopped() => {
+                format!("spec.stopped is true: revision {revision} is not rolled out further")
             }
             ConditionReason::RolloutPaused => format!("paused: revision {revision}"),
             _ => format!("rolling out revision {revision}"),
