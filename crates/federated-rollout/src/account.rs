@@ -86,7 +86,9 @@ impl Account {
             requested += found.replicas + yet_to_come;
             unavailable += account.unavailable + yet_to_come;
             surge += account.surge;
-            waiting += account.unavailable + yet_to_come - lent;
+            // What a loan may make unavailable is no reason for another one, unless it can't run anyway.
+            let idle = (account.unavailable - lent).max(found.pending.min(account.unavailable));
+            waiting += idle + yet_to_come;
             account
         });
         let members = members.collect();

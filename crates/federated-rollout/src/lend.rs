@@ -119,7 +119,7 @@ fn can_grow(
     };
     found.revision == rollout.target
         && found.is_observed()
-        && found.pods.saturating_sub(found.updated) > found.strategy.pods()
+        && found.pods.saturating_sub(found.updated) > found.replaceable(found.strategy)
         && state.loans.get(member.name).is_some_and(is_used)
 }
 
@@ -233,10 +233,9 @@ impl Share {
         if strategy.pods() > left.pods {
             return Err(Refusal::Speed);
         }
-        if loan.is_some()
-            && !is_replaced
-            && strategy.pods() < before.pods() + before.pods().div_ceil(2)
-        {
+        let (now, then) = (found.replaceable(before), found.replaceable(strategy));
+        let is_growth = then > now && then >= now + now.div_ceil(2);
+        if loan.is_some() && !is_replaced && !is_growth {
             return Err(Refusal::Budget);
         }
         let has_template = found.revision == rollout.target;

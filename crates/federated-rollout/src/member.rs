@@ -51,7 +51,8 @@ pub struct Deployment<'a> {
     pub generation: i64,
     /// `status.observedGeneration`.
     pub observed_generation: i64,
-    /// Of these: no cluster can run them now, and nothing waits for them.
+    /// Of the replicas: have no node for want of capacity, and are removed once the rollout has ended, or stay pending as no
+    /// cluster can run them.
     pub pending: u64,
     /// `status.replicas`: pods of any template.
     pub pods: u64,
@@ -80,6 +81,16 @@ impl Deployment<'_> {
     /// Whether all of `replicas` that can run have the current template and are available, and no other pods are left.
     pub(crate) fn is_complete(&self) -> bool {
         !self.is_rolling() && self.updated_available + self.pending >= self.replicas
+    }
+
+    /// How many pods that run can be replaced at once with `strategy`: pending ones use up theirs, and where there are any, pods
+    /// beyond the replicas get no node, either.
+    pub(crate) fn replaceable(&self, strategy: Strategy) -> u64 {
+        if self.pending > 0 {
+            strategy.unavailable.saturating_sub(self.pending)
+        } else {
+            strategy.pods()
+        }
     }
 
     /// Pods beyond `replicas` now.

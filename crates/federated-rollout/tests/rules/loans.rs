@@ -119,6 +119,29 @@ fn l14_replicas_beyond_n_use_the_surge_from_their_request_on(
     assert_eq!(lent(&decision), expected);
 }
 
+/// Found by the simulation: a full member kept its rollout from going on with replicas that others had replaced.
+#[rstest]
+#[case::others_replace_them(4, 5)]
+#[case::they_may_still_run(0, 4)]
+fn l14_what_has_no_node_and_is_replaced_elsewhere_uses_no_budget(
+    #[case] pending: u64,
+    #[case] expected: u64,
+) {
+    let full = Deployment {
+        pending,
+        ..rolling(5, 4, lends(4, 0))
+    };
+    let members = [member("eu", full), member("us", new(9, lends(1, 0)))];
+    let rollout = Rollout {
+        replicas: 10,
+        ..rollout(&members, 1, 0)
+    };
+    let mut recorded = state(&[("eu", lends(4, 0))]);
+    recorded.loans.get_mut("eu").unwrap().beyond = 3;
+    let decision = step(&rollout, &recorded, at(0));
+    assert_eq!(lent(&decision), [("eu", expected, 0)]);
+}
+
 #[test]
 fn l14_a_loan_ends_when_the_member_is_complete() {
     for (observed_generation, updated_available, ends) in

@@ -231,6 +231,13 @@ impl<'a> MemberEvaluation<'a> {
         self.believed.max(target.total())
     }
 
+    /// Of the replicas beyond `target`, those that have had no node for longer than the timeout: others replace them, whether they
+    /// can be removed now or not.
+    pub(super) fn without_node_beyond(&self, target: Target) -> u64 {
+        let beyond = self.requested().saturating_sub(target.total());
+        beyond.min(self.scheduling.failed_if_all())
+    }
+
     /// Hash of the labels and settings that the controller last wrote into the local Deployment.
     pub(super) fn written_settings(&self) -> Option<SettingsHash> {
         self.previous?.internal.settings

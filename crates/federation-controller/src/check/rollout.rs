@@ -159,7 +159,7 @@ impl MemberEvaluation<'_> {
             replicas: set.replicas.into(),
             lowest_replicas: set.replicas.min(set.lowest_replicas).into(),
             highest_replicas: self.open_scale_up().max(set.replicas.into()),
-            pending: target.probes + target.pending,
+            pending: target.probes + target.pending + self.without_node_beyond(target),
             revision,
             strategy: Strategy::new(strategy.max_unavailable.into(), strategy.max_surge.into()),
             generation: set.generation,

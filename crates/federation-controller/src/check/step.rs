@@ -173,10 +173,14 @@ fn next_replicas(
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
             waits: member.requested() < planned.target.total()
                 && member.next_write(now, settings).is_some(),
-            limit: if member.hangs_in_deletion(now, settings) {
-                0
-            } else {
-                member.limit(planned.target)
+            limit: match account {
+                _ if member.hangs_in_deletion(now, settings) => 0,
+                // What has no node there is replaced beside it.
+                Some(account) if account.moves_wait => {
+                    let kept = member.requested() - member.without_node_beyond(planned.target);
+                    member.limit(planned.target).min(kept)
+                }
+                _ => member.limit(planned.target),
             },
             unpublished: member.unpublished(member.limit(planned.target)),
             target: planned.goal(),

@@ -334,6 +334,27 @@ fn f32_replicas_that_no_controller_creates_leave_a_deployment() {
     assert!(of_c.any(|action| is_down(&action.change)), "{decided:?}");
 }
 
+/// Found by the simulation: they could not be removed before the end of a rollout that had no budget left because of them.
+#[test]
+fn f34_replicas_without_a_node_are_replaced_beside_a_rollout_that_holds_them() {
+    for (waited, others) in [(30, vec![]), (90, vec![4, 4])] {
+        let mut world = World::new(json!({ "rescheduling": { "maxMoveSurge": 1 } }));
+        world.deployment(0).updated_replicas = 1;
+        let set = world.set(0);
+        (set.ready_replicas, set.available_replicas) = (1, 1);
+        let pods = &mut world.members[0].view.pods;
+        (pods.ready, pods.unscheduled) = (1, 2);
+        pods.unscheduled_since = vec![(at(-waited), 2)];
+        let decided = world.check();
+        let scaled = decided.actions.iter();
+        let scaled = scaled.filter_map(|action| match action.change {
+            SetChange::Scale { to, .. } => Some(to),
+            _ => None,
+        });
+        assert_eq!(scaled.collect::<Vec<_>>(), others, "{:?}", decided.actions);
+    }
+}
+
 #[test]
 fn l14_a_template_waits_for_pods_without_a_node_that_get_one_or_move() {
     for (updated, unscheduled, is_full, waits) in [

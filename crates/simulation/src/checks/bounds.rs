@@ -121,7 +121,9 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
             if other == member {
                 now
             } else {
-                observed.known_request(other, part)
+                let requested = observed.known_request(other, part);
+                let held = part.held_without_node(observed.oldest_belief(other));
+                held.map_or(requested, |running| requested.min(running))
             }
         });
     let requested: u64 = requested.sum();

@@ -16,7 +16,11 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
     }
     let name = &change.name;
     let mut members = observed.parts(name).map(|(member, _)| member);
-    let is_misled = |member| observed.may_lie(member) || observed.was_restored(member);
+    let is_misled = |member| {
+        observed.may_lie(member)
+            || observed.may_remember_lies(member)
+            || observed.was_restored(member)
+    };
     if observed.was_host_restored() || members.any(is_misled) {
         return None;
     }

@@ -153,6 +153,15 @@ impl LocalSet {
         });
     }
 
+    /// Of a Deployment that has been rolling since `oldest`: the most that it had a node for, or was to have. The others stay until
+    /// the rollout has ended, and are replaced beside it.
+    pub(super) fn held_without_node(&self, oldest: Instant) -> Option<u64> {
+        let is_rolling = self.kind == SetKind::FederatedDeployment
+            && self.complete.since(oldest).any(String::is_empty);
+        let most = self.placed.since(oldest).chain(self.planned.since(oldest));
+        most.max().copied().filter(|_| is_rolling)
+    }
+
     /// Whether it exists, and is the controller's to write.
     pub(super) fn is_ours(&self) -> bool {
         !self.uid.is_empty()

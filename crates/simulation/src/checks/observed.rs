@@ -185,8 +185,17 @@ impl Observed {
             member.nodes_without_power.insert(node.to_owned());
         } else {
             member.nodes_without_power.remove(node);
+            member.failed_nodes.remove(node);
         }
         member.count();
+    }
+
+    /// Records that a node fails.
+    pub(crate) fn node_fails(&mut self, member: &str, node: &str) {
+        if let Some(member) = self.members.get_mut(member) {
+            member.failed_nodes.insert(node.to_owned());
+            member.count();
+        }
     }
 
     /// Records a change of the host.
@@ -489,6 +498,15 @@ impl Observed {
         self.members[member].visibility.has_lied_within(time)
     }
 
+    /// Whether the controller has not listed the pods and Deployments of a member since its responses were wrong: those that have
+    /// not changed may be believed to be what they were said to be.
+    pub(super) fn may_remember_lies(&self, member: &str) -> bool {
+        let member = &self.members[member];
+        let lied_until = member.visibility.lied_until();
+        let [_, pods] = member.listed;
+        lied_until.is_some() && pods.min(member.deployments_listed) < lied_until
+    }
+
     /// Whether the controller may rely on wrong responses about the nodes of the member.
     pub(crate) fn may_lie_about_nodes(&self, member: &str) -> bool {
         self.has_lied_within(member, NODE_STATUS + self.max_age())
@@ -501,7 +519,11 @@ impl Observed {
         };
         let [sets, pods] = &mut member.listed;
         match path.rsplit('/').next() {
-            Some("replicasets" | "deployments") => *sets = Some(Instant::now()),
+            Some("replicasets") => *sets = Some(Instant::now()),
+            Some("deployments") => {
+                *sets = Some(Instant::now());
+                member.deployments_listed = *sets;
+            }
             Some("pods") => *pods = Some(Instant::now()),
             _ => {}
         }

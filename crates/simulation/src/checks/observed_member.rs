@@ -20,7 +20,9 @@ pub(super) struct ObservedMember {
     pub(super) nodes: BTreeMap<String, bool>,
     /// Nodes without power, whose pods do not run, whatever their status says.
     pub(super) nodes_without_power: BTreeSet<String>,
-    /// When the first of them, or of the last ones, lost it.
+    /// Nodes that have failed: no controller of the member may have noticed.
+    pub(super) failed_nodes: BTreeSet<String>,
+    /// When the first of those without power, or of the last ones, lost it.
     pub(super) power_lost_at: Option<Instant>,
     /// The pods of sets, by name.
     pods: BTreeMap<String, ObservedPod>,
@@ -34,6 +36,8 @@ pub(super) struct ObservedMember {
     pub(super) is_drained: History<bool>,
     /// When the controller last listed its ReplicaSets and its pods.
     pub(super) listed: [Option<Instant>; 2],
+    /// When the controller last listed its Deployments.
+    pub(super) deployments_listed: Option<Instant>,
     /// Whether it was ever restored from a backup.
     pub(super) was_restored: bool,
     /// By set.
@@ -56,6 +60,7 @@ impl ObservedMember {
             visibility: Visibility::default(),
             nodes: BTreeMap::new(),
             nodes_without_power: BTreeSet::new(),
+            failed_nodes: BTreeSet::new(),
             power_lost_at: None,
             pods: BTreeMap::new(),
             owners: BTreeMap::new(),
@@ -63,6 +68,7 @@ impl ObservedMember {
             is_closed: History::starting(false),
             is_drained: History::starting(false),
             listed: [None; 2],
+            deployments_listed: None,
             was_restored: false,
             local: sets
                 .iter()
@@ -127,7 +133,7 @@ impl ObservedMember {
             let ready = change.new.as_ref().map(is_ready_node);
             let entry = ready.map(|ready| (change.name.clone(), ready));
             self.nodes.extend(entry);
-            return false;
+            return self.count();
         }
         if change.kind != *kinds::PODS {
             return false;
@@ -154,7 +160,9 @@ impl ObservedMember {
             });
             let (mut pods, mut ready) = (0, 0);
             for pod in placed {
-                let is_seen = pod.is_labeled && self.nodes.get(&pod.node) != Some(&false);
+                let works = self.nodes.get(&pod.node) != Some(&false)
+                    && !self.failed_nodes.contains(&pod.node);
+                let is_seen = pod.is_labeled && works;
                 pods += u64::from(is_seen);
                 ready += u64::from(pod.is_ready);
             }

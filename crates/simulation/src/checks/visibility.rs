@@ -142,6 +142,11 @@ impl Visibility {
         self.outage.is_none_or(ended)
     }
 
+    /// When responses of the cluster were last wrong, if they are no more.
+    pub(super) fn lied_until(&self) -> Option<Instant> {
+        self.lied_until
+    }
+
     /// Whether responses of the cluster are wrong, or were within this time.
     pub(super) fn has_lied_within(&self, time: Duration) -> bool {
         let lies = (self.reasons.values()).any(|reason| *reason == OutageKind::Lies);

@@ -395,6 +395,8 @@ impl Runner {
                 .trace(Topic::Step, "(has no effect: the member has no power)");
         } else if fails {
             cluster.fail_node(node);
+            self.recorder
+                .observe(|observed| observed.node_fails(member, node));
             self.others.insert(format!("{member}: {node}"));
             self.count("failed nodes");
         } else {
