@@ -114,3 +114,18 @@ fn invalid_input_ends_with_2_and_prints_nothing() {
         "{messages}"
     );
 }
+
+/// Without a host, a manifest without a namespace is one of "default", as for kubectl.
+#[rstest]
+#[case("", "default/hello: 6 replicas")]
+#[case("-n shop", "shop/hello: 6 replicas")]
+fn l14_a_rollout_is_planned_in_a_namespace(#[case] option: &str, #[case] expected: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_fedrs"))
+        .args(["rollout", "plan", "--clusters", "a,b,c", "-f"])
+        .arg(directory().join("hello.yaml"))
+        .args(option.split_whitespace())
+        .output()
+        .expect("fedrs runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(expected), "{text}");
+}

@@ -199,7 +199,8 @@ fn next_replicas(
 
 /// Whether no replica is removed from the member with this index before the rollout there has ended. A Deployment scales pods of
 /// several templates in proportion. And if it is scaled down to as many replicas as its old ReplicaSet has at that moment, its
-/// controller never resumes the rollout (seen in embedded clusters). A rollout that has failed, or is paused, holds up nothing.
+/// controller never resumes the rollout (seen in embedded clusters, not in real ones). A rollout that has failed, or is paused,
+/// holds up nothing.
 fn waits_for_rollout(snapshot: &Snapshot<'_>, rollout: Option<&Decision>, member: usize) -> bool {
     let is_paused = snapshot
         .rollout

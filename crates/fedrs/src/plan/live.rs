@@ -9,7 +9,6 @@ use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use membership::{
     ValidSet,
-    cluster_client::ClusterClient,
     plan::{PlanRequest, Sets, plan},
 };
 
@@ -102,17 +101,17 @@ pub(super) async fn plan_manifest(
     format: Option<Format>,
 ) -> anyhow::Result<String> {
     let host = host.client().await?;
-    let set = placed(set, args.namespace.as_deref(), &host)?;
+    let set = placed(set, args.namespace.as_deref(), host.namespace())?;
     let request = args.request(Sets::Manifest(Box::new(set)))?;
     let plan = plan(&host, &request, Timestamp::now()).await?;
     Ok(live_table::format(&plan, &request, format))
 }
 
-/// The set of a manifest in its namespace: its own, that of the option, or that of the host's context.
+/// The set of a manifest in its namespace: its own, that of the option, or the `default`.
 pub(crate) fn placed(
     mut set: ValidSet,
     option: Option<&str>,
-    host: &ClusterClient,
+    default: &str,
 ) -> anyhow::Result<ValidSet> {
     let own = &*set.frs.key.namespace;
     let namespace = match option {
@@ -120,7 +119,7 @@ pub(crate) fn placed(
             bail!("conflicting namespaces {own:?} and {option:?}")
         }
         Some(option) => option,
-        None if own.is_empty() => host.namespace(),
+        None if own.is_empty() => default,
         None => own,
     };
     let ObjectKey { name, kind, .. } = set.frs.key.clone();

@@ -100,10 +100,13 @@ pub(super) async fn run(
         None => None,
     };
     let plan = match set {
-        Some(set) if args.clusters.is_used() => match without_host(&set, &args) {
-            Ok(plan) => plan,
-            Err(errors) => return Ok(plan::print_errors(errors)),
-        },
+        Some(set) if args.clusters.is_used() => {
+            let set = plan::placed(set, namespace.as_deref(), "default")?;
+            match without_host(&set, &args) {
+                Ok(plan) => plan,
+                Err(errors) => return Ok(plan::print_errors(errors)),
+            }
+        }
         set => with_host(&args, set, namespace.as_deref(), host).await?,
     };
     let text = match args.output {
@@ -121,7 +124,7 @@ async fn with_host(
 ) -> anyhow::Result<RolloutPlan> {
     let host = host.client().await?;
     let sets = match (set, &args.name) {
-        (Some(set), _) => Sets::Manifest(Box::new(plan::placed(set, namespace, &host)?)),
+        (Some(set), _) => Sets::Manifest(Box::new(plan::placed(set, namespace, host.namespace())?)),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             Sets::One(set_name::parse_deployment(name, namespace)?.on(&host))
