@@ -149,6 +149,10 @@ fn rollouts() -> Vec<Scenario> {
             rollouts::l14_a_member_lost_during_a_rollout_is_updated_when_it_returns,
             NetworkFaults
         ),
+        scenario!(
+            rollouts::f34_capacity_is_lost_and_found_during_a_rollout,
+            NodeFaults
+        ),
         scenario!(rollouts::f29_f30_existing_deployments_are_taken_over_without_a_restart),
         scenario!(rollouts::f29_f30_a_federated_replica_set_is_handed_over_without_a_restart),
         scenario!(rollouts::f29_what_others_do_to_a_deployment_is_undone),

@@ -297,6 +297,49 @@ pub(crate) async fn l14_a_member_lost_during_a_rollout_is_updated_when_it_return
     pods.assert_never_below(7);
 }
 
+/// Each node has 64 CPUs: two replicas of 30. Two nodes of `c` take no new pods: of its three replicas, two find room.
+pub(crate) async fn f34_capacity_is_lost_and_found_during_a_rollout(env: &mut TestEnvironment) {
+    let mut set = web(json!({}));
+    let requests = json!({ "requests": { "cpu": "30" } });
+    set["spec"]["template"]["spec"]["containers"][0]["resources"] = requests.clone();
+    let pods = started(env, &set).await;
+    cordon(env, true).await;
+    let mut next = version(2, true);
+    next["spec"]["template"]["spec"]["containers"][0]["resources"] = requests;
+    env.patch("web", &next).await;
+    env.wait_until(
+        "all run the version, one of c elsewhere",
+        180,
+        async |env| {
+            let layout = env.layout("web").await;
+            let set = env.frs("web").await;
+            let is_everywhere = versions(env).await == ["2", "2", "2"];
+            layout["a"] + layout["b"] == 7
+                && is_everywhere
+                && set["status"]["availableReplicas"] == 9
+                && set["status"]["currentRevision"] == set["status"]["updateRevision"]
+        },
+    )
+    .await;
+    pods.assert_never_below(7);
+    cordon(env, false).await;
+    env.wait_until("the replicas are evenly spread", 120, async |env| {
+        env.sorted_layout("web").await == [3, 3, 3]
+    })
+    .await;
+    until_rolled_out(env, "2", 9).await;
+    pods.assert_never_below(7);
+}
+
+/// Whether two of the three nodes of `c` take new pods.
+async fn cordon(env: &TestEnvironment, is_cordoned: bool) {
+    for node in ["c-node-1", "c-node-2"] {
+        let cordon = json!({ "spec": { "unschedulable": is_cordoned } });
+        let path = format!("/api/v1/nodes/{node}");
+        env.on_member("c", "PATCH", &path, &cordon).await.unwrap();
+    }
+}
+
 /// The Deployment of another user is taken over: no pod restarts, as its template is that of the set.
 pub(crate) async fn f29_f30_existing_deployments_are_taken_over_without_a_restart(
     env: &mut TestEnvironment,
