@@ -7,6 +7,7 @@
 //! The controller sees a state that is some seconds old, and a write takes time to arrive. So a write violates an invariant
 //! only if it does so by every state of the last few seconds, or since its cluster was last observable.
 
+mod belief;
 mod bounds;
 mod capacity;
 mod late;

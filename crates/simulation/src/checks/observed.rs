@@ -17,14 +17,8 @@ use super::{
 use crate::{
     crash::DelayedRequest,
     history::History,
-    plan::Fault,
     set_kind::{self, ValidSet, template_of},
 };
-
-/// Nobody notices that a node has stopped before it was silent for this time.
-const NODE_GRACE: Duration = Duration::from_secs(40);
-/// Kubelets report the status of a node that does not change as often.
-const NODE_STATUS: Duration = Duration::from_secs(300);
 
 /// The state of a FederatedReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +35,7 @@ pub(crate) enum FrsState {
 pub(crate) struct Observed {
     config: Config,
     sets: BTreeMap<String, ObservedSet>,
-    members: BTreeMap<String, ObservedMember>,
+    pub(super) members: BTreeMap<String, ObservedMember>,
     host: Visibility,
     /// Whether the host was ever restored from a backup.
     was_host_restored: bool,
@@ -98,7 +92,7 @@ impl Observed {
         }
     }
 
-    fn max_age(&self) -> Duration {
+    pub(super) fn max_age(&self) -> Duration {
         max_age(&self.config)
     }
 
@@ -305,14 +299,6 @@ impl Observed {
         (is_deleted && self.host.is_visible_since(since)).then_some(since)
     }
 
-    /// Whether a member was open to the sets and could be observed since before `time`.
-    pub(super) fn is_known_since(&self, member: &str, time: Instant) -> bool {
-        let before = time - self.max_age();
-        let member = &self.members[member];
-        let mut closed = member.is_closed.since(before);
-        member.visibility.is_visible_since(before) && !closed.any(|closed| *closed)
-    }
-
     /// Whether a member has taken no replicas all the time since then.
     pub(crate) fn is_closed_since(&self, member: &str, since: Instant) -> bool {
         self.members[member]
@@ -416,13 +402,6 @@ impl Observed {
         closed.any(|closed| *closed)
     }
 
-    /// Whether a member could be observed all the time since then, with its nodes: after an outage it stays lost until these
-    /// report (F33).
-    pub(super) fn is_visible_since(&self, member: &str, since: Instant) -> bool {
-        let since = since - NODE_GRACE - self.max_age();
-        self.members[member].visibility.is_visible_since(since)
-    }
-
     /// Whether this is a change of a set on the host.
     pub(crate) fn is_set(&self, change: &Change) -> bool {
         let set = self.sets.get(&change.name);
@@ -445,11 +424,6 @@ impl Observed {
         self.sets.contains_key(set)
     }
 
-    /// When the last outage of a member began, if it is not over, or was not before `time`.
-    pub(crate) fn outage_since(&self, member: &str, time: Instant) -> Option<Instant> {
-        self.members[member].visibility.outage_since(time)
-    }
-
     /// Whether users have changed nothing but `except` since then, as far as a set is concerned, and the host worked.
     pub(crate) fn is_unedited(&self, set: &str, except: &str, time: Instant) -> bool {
         let states = self.sets[set].states.since(time).count();
@@ -470,48 +444,6 @@ impl Observed {
         &self.config
     }
 
-    /// The time since which any state of a member may still count as current.
-    pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
-        let member = &self.members[member];
-        let oldest = member.visibility.oldest_belief(&self.config);
-        let is_unnoticed = |lost: &Instant| {
-            lost.elapsed() < NODE_GRACE + self.max_age()
-                && !member.visibility.was_noticed_after(*lost)
-        };
-        let lost = member.power_lost_at.filter(is_unnoticed);
-        lost.map_or(oldest, |lost| oldest.min(lost - self.max_age()))
-    }
-
-    /// Whether the controller must know by now that the state of a member is unknown.
-    pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
-        let visibility = &self.members[member].visibility;
-        visibility.is_known_to_be_unknown(&self.config)
-    }
-
-    /// Whether the controller may rely on wrong responses of the member.
-    pub(crate) fn may_lie(&self, member: &str) -> bool {
-        self.has_lied_within(member, self.max_age())
-    }
-
-    /// Whether responses of the member are wrong, or were within this time.
-    pub(super) fn has_lied_within(&self, member: &str, time: Duration) -> bool {
-        self.members[member].visibility.has_lied_within(time)
-    }
-
-    /// Whether the controller has not listed the pods and Deployments of a member since its responses were wrong: those that have
-    /// not changed may be believed to be what they were said to be.
-    pub(super) fn may_remember_lies(&self, member: &str) -> bool {
-        let member = &self.members[member];
-        let lied_until = member.visibility.lied_until();
-        let [_, pods] = member.listed;
-        lied_until.is_some() && pods.min(member.deployments_listed) < lied_until
-    }
-
-    /// Whether the controller may rely on wrong responses about the nodes of the member.
-    pub(crate) fn may_lie_about_nodes(&self, member: &str) -> bool {
-        self.has_lied_within(member, NODE_STATUS + self.max_age())
-    }
-
     /// Records that the controller has listed the objects at `path` of a cluster.
     pub(crate) fn put_list(&mut self, cluster: &str, path: &str) {
         let Some(member) = self.members.get_mut(cluster) else {
@@ -527,57 +459,6 @@ impl Observed {
             Some("pods") => *pods = Some(Instant::now()),
             _ => {}
         }
-    }
-
-    /// Whether the controller has listed a member whose events are missing since then, or any member since its outage ended.
-    pub(crate) fn is_listed_since(&self, member: &str, time: Option<Instant>) -> bool {
-        let ObservedMember {
-            visibility, listed, ..
-        } = &self.members[member];
-        let is_listed = |since| listed.iter().all(|listed| *listed >= since);
-        let ended = visibility.ended();
-        visibility.is_listed() && is_listed(time) || ended.is_some() && is_listed(ended)
-    }
-
-    /// Whether the member was restored: for half an hour its watches may not show what was, if it has given as many versions since.
-    pub(super) fn was_restored(&self, member: &str) -> bool {
-        self.members[member].was_restored
-    }
-
-    /// Whether the controller has listed anything since then of a member that was restored: before, its view may have been
-    /// wrong, and writes that conflict with it make the controller list it again.
-    pub(crate) fn was_seen_wrongly_since(&self, member: &str, time: Instant) -> bool {
-        let member = &self.members[member];
-        let mut listed = member.listed.iter().flatten();
-        member.was_restored && listed.any(|listed| *listed >= time)
-    }
-
-    /// Whether the controller must have seen by now that the member has returned, with its nodes.
-    pub(crate) fn is_known_to_be_back(&self, member: &str) -> bool {
-        let since = Instant::now() - NODE_GRACE - self.max_age();
-        self.is_observable(member) && self.outage_since(member, since).is_none()
-    }
-
-    /// Whether replicas can run in the member.
-    pub(crate) fn has_ready_nodes(&self, member: &str) -> bool {
-        let nodes = &self.members[member].nodes;
-        nodes.is_empty() || nodes.values().any(|ready| *ready)
-    }
-
-    /// Whether the controller cannot see the present state of the member. Once an outage has ended, it can at any moment.
-    pub(super) fn is_hidden(&self, member: &str) -> bool {
-        !self.is_observable(member) && self.members[member].visibility.ended().is_none()
-    }
-
-    /// Whether nothing but the nodes of the member is hidden: its replicas can be seen.
-    pub(super) fn hides_only_nodes(&self, member: &str) -> bool {
-        let nodes = Fault::NodesSilent.to_string();
-        self.members[member].visibility.is_only(&nodes)
-    }
-
-    /// Whether the controller can have seen a recent state of the member.
-    pub(crate) fn is_observable(&self, member: &str) -> bool {
-        self.oldest_belief(member) + self.max_age() >= Instant::now()
     }
 }
 

@@ -11,6 +11,7 @@
 mod actions;
 mod describe;
 mod failures;
+mod faults;
 mod goal;
 mod panics;
 mod processes;
