@@ -11,3 +11,13 @@ pub const MEMBER_CLUSTER: &str = "fedrs.dev/member-cluster";
 pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";
 /// On a ControllerRevision of the host: the name of the FederatedDeployment whose template it has (L2).
 pub const FEDERATED_DEPLOYMENT: &str = "fedrs.dev/federated-deployment";
+
+/// On pods of a LocalReplicaSet: the hash of the template that they have. Kubernetes' own label for that.
+pub const REVISION_HASH: &str = "controller-revision-hash";
+/// On pods of a LocalReplicaSet: the account whose quota they use (L1).
+pub const ACCOUNT: &str = "fedrs.dev/account";
+/// On nodes: the segment that they belong to (L1).
+pub const NODE_SEGMENT: &str = "fedrs.dev/node-segment";
+/// On pods of a LocalReplicaSet, followed by `-` and a hash of the constraint's key: the pod's slot. No two pods of one slot
+/// run on nodes with one value of the key (L1).
+pub const SLOT: &str = "fedrs.dev/slot";

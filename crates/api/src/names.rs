@@ -9,6 +9,8 @@ pub const FIELD_MANAGER: &str = "fedrs";
 pub const CONTROLLER: &str = "fedrs-controller";
 /// The default namespace of the controller on the host, and of its ServiceAccount in members.
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
+/// The readiness gate of pods that a LocalReplicaSet creates: false while a pod is updated in place (L12).
+pub const IN_PLACE_UPDATE: &str = "fedrs.dev/InPlaceUpdate";
 /// The prefix of Kubernetes' own namespaces, in which nothing is ever written.
 pub const KUBERNETES_NAMESPACES: &str = "kube-";
 /// The type of a member's Secret. The controller watches Secrets of this type only, and never sees any other.

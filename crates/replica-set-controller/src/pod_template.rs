@@ -1,0 +1,267 @@
+//! The complete template of a set's pods: what the user wrote, and what the controller adds (L1, L3).
+//!
+//! Everything that decides where and how a pod runs is in it, so that its hash tells the pods of two templates apart, and
+//! [`Change`](crate::Change) sees each difference.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{PodTemplate, TemplateMetadata, ValidLocalReplicaSet, labels, names};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The taints that Kubernetes adds to nodes that are not ready, or can't be reached. Its taint manager would delete their pods past
+/// every budget: the controller evicts them.
+const UNREACHABLE: [&str; 2] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+];
+
+/// The segment of all nodes.
+const DEFAULT_SEGMENT: &str = "default";
+
+/// The template of a set's pods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompleteTemplate {
+    /// What all pods have in common.
+    pub template: PodTemplate,
+    /// Its hash.
+    pub hash: u32,
+    /// Labels of which each pod has one of several values.
+    pub slots: Vec<Slots>,
+}
+
+/// The slots of a constraint with `maxPods` above 1: two pods of one slot never share a value of the constraint's label, so that
+/// at most as many pods as there are slots do. Any scheduler enforces that, as pod anti-affinity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// The label that has the number of the slot.
+    pub label: String,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl CompleteTemplate {
+    /// That of `set`.
+    #[must_use]
+    pub fn of(set: &ValidLocalReplicaSet) -> Self {
+        let mut metadata = set.template.metadata.clone();
+        let slots: Vec<_> = (set.antiaffinity.iter())
+            .filter(|constraint| constraint.max_pods > 1)
+            .map(|constraint| Slots {
+                label: slot_label(&constraint.key),
+                count: constraint.max_pods,
+            })
+            .collect();
+        if !set.account_id.is_empty() {
+            let account = (labels::ACCOUNT.to_owned(), set.account_id.clone());
+            metadata.labels.extend([account]);
+        }
+        let mut spec = serde_json::from_str(set.template.spec.as_str()).unwrap_or_default();
+        complete_spec(set, &mut spec);
+        let template = PodTemplate {
+            metadata,
+            spec: Value::Object(spec),
+        };
+        let text = serde_json::to_vec(&template).unwrap_or_default();
+        let hash = u32::try_from(xxh3_64(&text) >> 32).unwrap_or_default();
+        Self {
+            template,
+            hash,
+            slots,
+        }
+    }
+
+    /// The manifest of the pod `name` of `set`. `peers` are the labels of the set's other pods: slots that fewer of them have come
+    /// first.
+    #[must_use]
+    pub fn pod(
+        &self,
+        set: &ValidLocalReplicaSet,
+        (name, prefers): (&str, Option<&str>),
+        peers: &[&BTreeMap<String, String>],
+    ) -> Value {
+        let TemplateMetadata {
+            mut labels,
+            annotations,
+            ..
+        } = self.template.metadata.clone();
+        let mut spec = self.template.spec.clone();
+        labels.insert(labels::REVISION_HASH.to_owned(), hash_text(self.hash));
+        for slots in &self.slots {
+            let slot = slots.least_used(peers);
+            take_slot(&mut spec, &slots.label, &slot);
+            labels.insert(slots.label.clone(), slot);
+        }
+        if let Some(node) = prefers {
+            prefer(&mut spec, node);
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": set.namespace,
+                "labels": labels,
+                "annotations": annotations,
+                "ownerReferences": [owner_reference(set)],
+            },
+            "spec": spec,
+        })
+    }
+}
+
+impl Slots {
+    fn least_used(&self, peers: &[&BTreeMap<String, String>]) -> String {
+        let mut used: BTreeMap<u32, usize> = (0..self.count).map(|slot| (slot, 0)).collect();
+        for labels in peers {
+            let slot = labels.get(&self.label).and_then(|slot| slot.parse().ok());
+            if let Some(count) = slot.and_then(|slot: u32| used.get_mut(&slot)) {
+                *count += 1;
+            }
+        }
+        let least = used.into_iter().min_by_key(|&(slot, count)| (count, slot));
+        least.map_or(0, |(slot, _)| slot).to_string()
+    }
+}
+
+/// The owner reference of a set's pods, with which the garbage collector deletes them after the set (C7).
+#[must_use]
+pub fn owner_reference(set: &ValidLocalReplicaSet) -> Value {
+    json!({
+        "apiVersion": names::API_VERSION,
+        "kind": "LocalReplicaSet",
+        "name": set.name,
+        "uid": set.uid,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// The hash of a template as pods carry it.
+#[must_use]
+pub fn hash_text(hash: u32) -> String {
+    format!("{hash:08x}")
+}
+
+fn complete_spec(set: &ValidLocalReplicaSet, spec: &mut Map<String, Value>) {
+    // L3: what would hold a pod back, or pin it.
+    spec.remove("schedulingGates");
+    spec.remove("nodeName");
+    push(
+        spec,
+        "readinessGates",
+        json!({ "conditionType": names::IN_PLACE_UPDATE }),
+    );
+    tolerate_unreachable(spec);
+    if set.node_segment_id != DEFAULT_SEGMENT {
+        let selector = spec.entry("nodeSelector").or_insert_with(|| json!({}));
+        if let Some(selector) = selector.as_object_mut() {
+            let segment = set.node_segment_id.clone().into();
+            selector.insert(labels::NODE_SEGMENT.to_owned(), segment);
+        }
+    }
+    for constraint in &set.antiaffinity {
+        let mut selector = set.selector.clone();
+        if constraint.max_pods > 1 {
+            // Its own number takes the place of this when a pod is created; a template for another number differs.
+            let slot = (
+                slot_label(&constraint.key),
+                format!("of-{}", constraint.max_pods),
+            );
+            selector.match_labels.get_or_insert_default().extend([slot]);
+        }
+        keep_apart(spec, &selector, &constraint.key);
+    }
+}
+
+/// Pods tolerate nodes that are not ready without limit, whatever the user wrote of these taints.
+fn tolerate_unreachable(spec: &mut Map<String, Value>) {
+    let is_limited = |toleration: &Value| {
+        let key = toleration["key"].as_str().unwrap_or_default();
+        let is_no_execute = matches!(toleration["effect"].as_str(), None | Some("NoExecute" | ""));
+        is_no_execute
+            && (UNREACHABLE.contains(&key) || key.is_empty())
+            && !toleration["tolerationSeconds"].is_null()
+    };
+    if let Some(tolerations) = spec.get_mut("tolerations").and_then(Value::as_array_mut) {
+        tolerations.retain(|toleration| !is_limited(toleration));
+    }
+    for key in UNREACHABLE {
+        let toleration = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
+        push(spec, "tolerations", toleration);
+    }
+}
+
+/// Adds an anti-affinity against the pods that `selector` selects.
+fn keep_apart(spec: &mut Map<String, Value>, selector: &impl Serialize, topology: &str) {
+    let term = json!({ "labelSelector": selector, "topologyKey": topology });
+    let affinity = object(spec, "affinity");
+    let Some(affinity) = affinity else { return };
+    if let Some(apart) = object(affinity, "podAntiAffinity") {
+        push(
+            apart,
+            "requiredDuringSchedulingIgnoredDuringExecution",
+            term,
+        );
+    }
+}
+
+/// Puts the slot of a pod into the anti-affinity against pods of the same slot.
+fn take_slot(spec: &mut Value, label: &str, slot: &str) {
+    let terms = spec
+        .pointer_mut("/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+    for term in terms.and_then(Value::as_array_mut).into_iter().flatten() {
+        let labels = term.pointer_mut("/labelSelector/matchLabels");
+        let value = labels
+            .and_then(Value::as_object_mut)
+            .and_then(|labels| labels.get_mut(label));
+        if let Some(value) = value {
+            *value = slot.into();
+        }
+    }
+}
+
+/// Has the pod prefer the node that the one before had.
+fn prefer(spec: &mut Value, node: &str) {
+    let fields = json!([{ "key": "metadata.name", "operator": "In", "values": [node] }]);
+    let term = json!({ "weight": 100, "preference": { "matchFields": fields } });
+    let affinity = spec
+        .as_object_mut()
+        .and_then(|spec| object(spec, "affinity"));
+    if let Some(nodes) = affinity.and_then(|affinity| object(affinity, "nodeAffinity")) {
+        push(
+            nodes,
+            "preferredDuringSchedulingIgnoredDuringExecution",
+            term,
+        );
+    }
+}
+
+fn slot_label(topology: &str) -> String {
+    let hash = xxh3_64(topology.as_bytes()) >> 32;
+    format!("{}-{hash:08x}", labels::SLOT)
+}
+
+fn object<'v>(
+    parent: &'v mut Map<String, Value>,
+    name: &str,
+) -> Option<&'v mut Map<String, Value>> {
+    let value = parent.entry(name).or_insert(Value::Null);
+    if value.is_null() {
+        *value = json!({});
+    }
+    value.as_object_mut()
+}
+
+fn push(parent: &mut Map<String, Value>, name: &str, item: Value) {
+    let list = parent.entry(name).or_insert(Value::Null);
+    if list.is_null() {
+        *list = json!([]);
+    }
+    if let Some(list) = list.as_array_mut()
+        && !list.contains(&item)
+    {
+        list.push(item);
+    }
+}

@@ -1,0 +1,178 @@
+//! What the controller adds to the pods of a LocalReplicaSet, and takes away (L1, L3, L12, L18).
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{LocalReplicaSet, ValidLocalReplicaSet};
+use replica_set_controller::{Change, CompleteTemplate};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn set(fields: &Value, pods: &Value) -> ValidLocalReplicaSet {
+    let mut spec = json!({ "containers": [{ "name": "main", "image": "main:1" }] });
+    merge(&mut spec, pods);
+    let mut object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet",
+        "metadata": { "name": "web", "namespace": "shop", "uid": "u-1" },
+        "spec": {
+            "replicas": 4,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": { "metadata": { "labels": { "app": "web" } }, "spec": spec },
+        },
+    });
+    merge(&mut object["spec"], fields);
+    let set: LocalReplicaSet = serde_json::from_value(object).unwrap();
+    ValidLocalReplicaSet::check(&set).unwrap()
+}
+
+fn merge(target: &mut Value, fields: &Value) {
+    for (name, value) in fields.as_object().unwrap() {
+        target[name] = value.clone();
+    }
+}
+
+fn pod(fields: &Value, pods: &Value) -> Value {
+    let set = set(fields, pods);
+    CompleteTemplate::of(&set).pod(&set, ("web-a", None), &[])
+}
+
+fn apart(pod: &Value) -> &Value {
+    &pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+}
+
+#[test]
+fn c7_a_pod_belongs_to_its_set_and_has_the_hash_of_its_template() {
+    let pod = pod(&json!({ "accountId": "tmp" }), &json!({}));
+    let owner = &pod["metadata"]["ownerReferences"][0];
+    assert_eq!(
+        (&owner["uid"], &owner["controller"]),
+        (&json!("u-1"), &json!(true))
+    );
+    let labels = &pod["metadata"]["labels"];
+    assert_eq!(labels["app"], "web");
+    assert_eq!(labels["fedrs.dev/account"], "tmp", "L1");
+    let hash = CompleteTemplate::of(&set(&json!({ "accountId": "tmp" }), &json!({}))).hash;
+    assert_eq!(labels["controller-revision-hash"], format!("{hash:08x}"));
+    let scaled = set(&json!({ "accountId": "tmp", "replicas": 9 }), &json!({}));
+    assert_eq!(CompleteTemplate::of(&scaled).hash, hash, "L2");
+}
+
+#[rstest]
+#[case::l3_what_holds_a_pod_back(json!({ "schedulingGates": [{ "name": "x" }] }), "schedulingGates", Value::Null)]
+#[case::l3_what_pins_it(json!({ "nodeName": "n" }), "nodeName", Value::Null)]
+#[case::l12_the_gate(json!({}), "readinessGates", json!([{ "conditionType": "fedrs.dev/InPlaceUpdate" }]))]
+#[case::l12_and_those_of_the_user(
+    json!({ "readinessGates": [{ "conditionType": "x" }] }),
+    "readinessGates",
+    json!([{ "conditionType": "x" }, { "conditionType": "fedrs.dev/InPlaceUpdate" }])
+)]
+#[case::l1_no_segment(json!({ "nodeSelector": { "disk": "ssd" } }), "nodeSelector", json!({ "disk": "ssd" }))]
+fn pods_have_what_the_controller_needs(
+    #[case] spec: Value,
+    #[case] field: &str,
+    #[case] expected: Value,
+) {
+    assert_eq!(pod(&json!({}), &spec)["spec"][field], expected);
+}
+
+/// The taint manager deletes the pods that do not tolerate a node that is not ready, past every budget.
+#[rstest]
+#[case(json!([]), &[])]
+#[case::of_other_taints(json!([{ "key": "gpu", "operator": "Exists" }]), &["gpu"])]
+#[case::limited(json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "tolerationSeconds": 10 }]), &[])]
+#[case::all_limited(json!([{ "operator": "Exists", "tolerationSeconds": 10, "effect": "NoExecute" }]), &[])]
+fn l18_pods_tolerate_nodes_that_are_not_ready_without_limit(
+    #[case] tolerations: Value,
+    #[case] others: &[&str],
+) {
+    let pod = pod(&json!({}), &json!({ "tolerations": tolerations }));
+    let keys = pod["spec"]["tolerations"].as_array().unwrap().iter();
+    let found: Vec<_> = keys
+        .clone()
+        .map(|one| one["key"].as_str().unwrap())
+        .collect();
+    let ours = [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ];
+    assert_eq!(found, [others, &ours].concat());
+    assert!(keys.clone().all(|one| one["tolerationSeconds"].is_null()));
+}
+
+#[test]
+fn l1_pods_run_in_their_segment() {
+    let pod = pod(
+        &json!({ "nodeSegmentId": "gpu" }),
+        &json!({ "nodeSelector": { "disk": "ssd" } }),
+    );
+    let expected = json!({ "disk": "ssd", "fedrs.dev/node-segment": "gpu" });
+    assert_eq!(pod["spec"]["nodeSelector"], expected);
+}
+
+fn constraint(max_pods: u32) -> Value {
+    json!({ "constraints": { "antiaffinity": [{ "key": "rack", "maxPods": max_pods }] } })
+}
+
+#[test]
+fn l1_one_pod_in_each_rack() {
+    let pod = pod(&constraint(1), &json!({}));
+    let term =
+        json!({ "labelSelector": { "matchLabels": { "app": "web" } }, "topologyKey": "rack" });
+    assert_eq!(*apart(&pod), json!([term]));
+}
+
+/// Pods of one slot are kept apart, so that at most as many as there are slots share a rack; each slot has as many pods.
+#[test]
+fn l1_two_pods_in_each_rack() {
+    let set = set(&constraint(2), &json!({}));
+    let template = CompleteTemplate::of(&set);
+    let label = &template.slots[0].label;
+    let mut pods: Vec<BTreeMap<String, String>> = Vec::new();
+    let mut taken = Vec::new();
+    for name in ["web-a", "web-b", "web-c", "web-d"] {
+        let peers: Vec<_> = pods.iter().collect();
+        let pod = template.pod(&set, (name, None), &peers);
+        let labels: BTreeMap<String, String> =
+            serde_json::from_value(pod["metadata"]["labels"].clone()).unwrap();
+        let slot = labels[label].clone();
+        let term = &apart(&pod)[0];
+        assert_eq!(term["labelSelector"]["matchLabels"][label], slot);
+        taken.push(slot);
+        pods.push(labels);
+    }
+    assert_eq!(taken, ["0", "1", "0", "1"]);
+    // The next one takes the place of the one that has gone.
+    pods.remove(1);
+    let peers: Vec<_> = pods.iter().collect();
+    let next = template.pod(&set, ("web-e", None), &peers);
+    assert_eq!(next["metadata"]["labels"][label], "1");
+}
+
+#[rstest]
+#[case(1, 2)]
+#[case(3, 2)]
+fn l1_another_constraint_recreates_the_pods(#[case] from: u32, #[case] to: u32) {
+    let template = |max_pods| CompleteTemplate::of(&set(&constraint(max_pods), &json!({})));
+    let (from, to) = (template(from), template(to));
+    assert_ne!(from.hash, to.hash);
+    let change = Change::between(&from.template, &to.template);
+    assert_eq!(change, Change::Recreate(vec!["spec.affinity".to_owned()]));
+}
+
+#[test]
+fn l12_a_pod_that_is_recreated_prefers_its_node_and_keeps_the_affinity_of_the_user() {
+    let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [
+        { "weight": 1, "preference": { "matchExpressions": [] } },
+    ] } });
+    let set = set(&json!({}), &json!({ "affinity": affinity }));
+    let template = CompleteTemplate::of(&set);
+    let pod = template.pod(&set, ("web-a", Some("node-1")), &[]);
+    let preferred =
+        &pod["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"];
+    assert_eq!(preferred.as_array().unwrap().len(), 2);
+    let fields = &preferred[1]["preference"]["matchFields"][0];
+    assert_eq!(fields["values"], json!(["node-1"]));
+    let unchanged = &template.template.spec["affinity"];
+    assert_eq!(*unchanged, affinity, "the template is not changed");
+}
