@@ -53,6 +53,11 @@ impl<T: Clone + PartialEq> History<T> {
         holding.last().map(|(since, _)| *since)
     }
 
+    /// All values that are kept.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().map(|(_, value)| value)
+    }
+
     /// All values that have held at any time since then.
     pub(crate) fn since(&self, time: Instant) -> impl Iterator<Item = &T> {
         let later = self

@@ -14,7 +14,7 @@ use super::{
     scheduling::Scheduling,
     snapshot::Member,
     target::Target,
-    time::after_limit,
+    time::{after, after_limit},
     write_backoff::WriteBackoff,
 };
 use crate::config::Config;
@@ -305,6 +305,20 @@ impl<'a> MemberEvaluation<'a> {
         let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0);
         self.eligibility.is_joining()
             && (self.member.awaited || had_replicas || self.previously_desired() > 0)
+    }
+
+    /// Until when a member whose state is not known may still give its first answer to a controller that has just started.
+    pub(super) fn may_answer_until(&self, settings: &Config) -> Option<Timestamp> {
+        let Member {
+            awaited,
+            removed,
+            invalid_kubeconfig,
+            joined,
+            ..
+        } = self.member;
+        let may_answer = *awaited && removed.is_none() && invalid_kubeconfig.is_none();
+        let until = after(*joined, settings.joining_timeout);
+        (may_answer && self.eligibility.is_unknown()).then_some(until)
     }
 
     /// Capacity probes that the last check placed and that are requested of the member: the surge may not have allowed them yet.

@@ -100,7 +100,10 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
     for member in decision.members() {
         match member.evaluation.eligibility {
             Eligibility::Joining { until } => times.push(until),
-            Eligibility::Unknown { until, .. } => times.extend(until),
+            Eligibility::Unknown { until, .. } => {
+                times.extend(until);
+                times.extend(member.evaluation.may_answer_until(settings));
+            }
             Eligibility::Eligible { .. }
             | Eligibility::Lost { .. }
             | Eligibility::Duplicate { .. }

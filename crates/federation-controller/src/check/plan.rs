@@ -45,13 +45,20 @@ impl MemberTarget {
     }
 }
 
-/// Plans the targets of `members`; `None` while a member joins whose replicas may be in place already.
+/// Plans the targets of `members`; `None` while a member joins whose replicas may be in place already. A set for which no
+/// status has replicas may have them anywhere: that of an earlier leader was perhaps never stored.
 pub(super) fn plan(
     snapshot: &Snapshot<'_>,
     members: &[MemberEvaluation<'_>],
     now: Timestamp,
 ) -> Option<Plan> {
-    if members.iter().any(MemberEvaluation::is_awaited) {
+    let clusters = &snapshot.previous.clusters;
+    let is_placed = (clusters.iter()).any(|cluster| cluster.internal.requested_replicas.is_some());
+    let is_awaited = |member: &MemberEvaluation<'_>| {
+        let may_answer = member.may_answer_until(snapshot.settings) > Some(now);
+        member.is_awaited() || !is_placed && may_answer
+    };
+    if members.iter().any(is_awaited) {
         return None;
     }
     let key = snapshot.frs.key.to_string();

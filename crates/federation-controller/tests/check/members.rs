@@ -171,6 +171,31 @@ fn f23_a_new_member_is_awaited_for_a_few_seconds() {
     );
 }
 
+/// Found by the simulation: the host could not be reached after the creation of a set, and the next controller created it in other
+/// members, while one of those that had it did not accept the credentials yet.
+#[test]
+fn f23_a_set_that_no_status_places_waits_for_members_that_may_still_answer_a_new_controller() {
+    // Whether the controller has just started, whether a status has placed the set before, and how many actions follow.
+    for (starts, was_placed, expected) in [(true, false, 0), (false, false, 2), (true, true, 2)] {
+        let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+        if was_placed {
+            world.settle(1);
+            world.frs = frs(60, even(true));
+        }
+        let c = &mut world.members[2];
+        let message = "401".into();
+        (c.health, c.sync) = (Health::Unauthorized { message }, SyncState::NotSynced);
+        (c.joined, c.awaited) = (at(world.now), starts);
+        let decided = world.check();
+        assert_eq!(decided.actions.len(), expected, "{starts} {was_placed}");
+        if expected == 0 {
+            assert_eq!(decided.next_check, Some(at(world.now + 10)));
+            world.now += 10;
+            assert_eq!(world.check().actions.len(), 2, "others get all of it");
+        }
+    }
+}
+
 #[test]
 fn f23_after_a_restart_the_status_stays_until_the_members_have_answered() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);

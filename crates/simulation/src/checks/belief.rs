@@ -2,7 +2,7 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::{observed::Observed, observed_member::ObservedMember};
+use super::{local_set::LocalSet, observed::Observed, observed_member::ObservedMember};
 use crate::plan::Fault;
 
 /// Nobody notices that a node has stopped before it was silent for this time.
@@ -94,6 +94,14 @@ impl Observed {
         let member = &self.members[member];
         let mut listed = member.listed.iter().flatten();
         member.was_restored && listed.any(|listed| *listed >= time)
+    }
+
+    /// Whether no status shows what was requested of a member, as the host could not be reached, and the controller does not know the
+    /// member: nothing says that there is anything.
+    pub(crate) fn was_never_published(&self, member: &str, local: &LocalSet) -> bool {
+        let unknown = local.called_unknown;
+        let is_published = local.planned.all().any(|planned| *planned > 0);
+        !is_published && unknown.is_some() && !self.is_listed_since(member, unknown)
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.

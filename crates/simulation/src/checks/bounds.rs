@@ -115,6 +115,7 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
             !part.is_terminating
                 && observed.is_known_to_be_back(other)
                 && observed.has_ready_nodes(other)
+                && !observed.was_never_published(other, part)
                 && !taken.any(|is_taken| *is_taken)
         })
         .map(|(other, part)| {

@@ -38,6 +38,8 @@ pub(crate) fn of_release(
             // Until it is listed again nothing is known of it.
             && !observed.has_lied_within(member, LIST_PAUSE)
             && !local.has_in_flight()
+            // What another controller gives back is seen a moment later.
+            && !local.is_taken.since(observed.oldest_belief(member)).any(|is_taken| *is_taken)
     });
     known.find_map(|(member, _)| {
         let kind = set_kind::local(observed.kind(name));

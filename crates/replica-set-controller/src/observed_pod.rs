@@ -1,0 +1,339 @@
+//! What a pod object says, as facts for a step.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names, selector};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use crate::{
+    in_place::{Container, InPlaceRecord},
+    pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
+};
+
+/// A node, as far as its pods depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeState {
+    /// Whether it is ready.
+    pub is_ready: bool,
+    /// Who asks its pods to leave it.
+    pub eviction: Option<Eviction>,
+}
+
+/// A pod object, decoded into the fields that a step needs.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ObservedPod {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Option<Spec>,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    uid: String,
+    resource_version: String,
+    generation: Option<i64>,
+    creation_timestamp: Timestamp,
+    deletion_timestamp: Option<Timestamp>,
+    deletion_grace_period_seconds: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    owner_references: Option<Vec<OwnerReference>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct OwnerReference {
+    uid: String,
+    #[serde(default)]
+    controller: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    node_name: Option<String>,
+    readiness_gates: Option<Vec<ReadinessGate>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadinessGate {
+    condition_type: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    phase: Option<String>,
+    observed_generation: Option<i64>,
+    conditions: Option<Vec<Condition>>,
+    container_statuses: Option<Vec<ContainerStatus>>,
+    init_container_statuses: Option<Vec<ContainerStatus>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Condition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    last_transition_time: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContainerStatus {
+    name: String,
+    #[serde(rename = "containerID", default)]
+    container_id: Option<String>,
+    #[serde(default)]
+    restart_count: Option<u32>,
+    #[serde(default)]
+    state: Option<ContainerState>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerState {
+    waiting: Option<Waiting>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Waiting {
+    reason: Option<String>,
+}
+
+impl ObservedPod {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The version.
+    #[must_use]
+    pub fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+
+    /// The uid.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    /// The labels; `None` if it has none.
+    #[must_use]
+    pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        self.metadata.labels.as_ref()
+    }
+
+    /// The containers, with those of init containers that run beside the others.
+    #[must_use]
+    pub fn containers(&self) -> Vec<Container<'_>> {
+        let containers = self.container_statuses();
+        containers
+            .map(|container| Container {
+                name: &container.name,
+                id: container
+                    .container_id
+                    .as_deref()
+                    .filter(|id| !id.is_empty()),
+            })
+            .collect()
+    }
+
+    /// The facts for a step of `set`; `None` if the pod has nothing to do with it. A node that `nodes` does not show is not
+    /// ready: it was deleted.
+    #[must_use]
+    pub fn facts<'a>(
+        &'a self,
+        set: &ValidLocalReplicaSet,
+        nodes: impl FnOnce(&str) -> Option<NodeState>,
+    ) -> Option<Pod<'a>> {
+        let owner = self.owner(set)?;
+        let name = self.spec().and_then(|spec| spec.node_name.as_deref());
+        let name = name.filter(|name| !name.is_empty());
+        let node = name.map(|name| (name, nodes(name)));
+        let by_node = node.and_then(|(_, state)| match state {
+            Some(state) if state.is_ready => state.eviction,
+            _ => Some(Eviction::Involuntary),
+        });
+        Some(Pod {
+            name: &self.metadata.name,
+            uid: &self.metadata.uid,
+            revision: self
+                .label(labels::REVISION_HASH)
+                .and_then(|hash| u32::from_str_radix(hash, 16).ok()),
+            owner,
+            node: node.map(|(name, state)| Node {
+                name,
+                is_ready: state.is_some_and(|state| state.is_ready),
+            }),
+            life: self.life(),
+            eviction: self.eviction().into_iter().chain(by_node).min(),
+            deletion_cost: self
+                .annotation(DELETION_COST)
+                .and_then(|cost| cost.parse().ok())
+                .unwrap_or_default(),
+            created: self.metadata.creation_timestamp,
+            restarts: (self.container_statuses())
+                .filter_map(|container| container.restart_count)
+                .fold(0, u32::saturating_add),
+            gate: self.gate(),
+            in_place: self.in_place(),
+        })
+    }
+
+    fn owner(&self, set: &ValidLocalReplicaSet) -> Option<Owner> {
+        let owners = self.metadata.owner_references.iter().flatten();
+        let mut controllers = owners.filter(|owner| owner.controller == Some(true));
+        let none = BTreeMap::new();
+        let labels = self.labels().unwrap_or(&none);
+        let matches = selector::matches(&set.selector, labels);
+        match controllers.next() {
+            Some(owner) if owner.uid != set.uid => None,
+            Some(_) if matches => Some(Owner::Set),
+            Some(_) => Some(Owner::SetWithoutMatch),
+            None => matches.then_some(Owner::Nobody),
+        }
+    }
+
+    fn life(&self) -> Life<'_> {
+        let phase = self.status().and_then(|status| status.phase.as_deref());
+        if let Some(at) = self.metadata.deletion_timestamp {
+            // The API server sets the time by which the pod has to be gone.
+            let grace = self.metadata.deletion_grace_period_seconds.unwrap_or(0);
+            let since = at.checked_sub(SignedDuration::from_secs(grace));
+            return Life::Terminating {
+                since: Some(since.unwrap_or(at)),
+            };
+        }
+        if matches!(phase, Some("Succeeded" | "Failed")) {
+            return Life::Terminated;
+        }
+        let created = self.metadata.creation_timestamp;
+        let ready = self.condition("Ready");
+        let since = ready.and_then(|ready| ready.last_transition_time);
+        let since = since.unwrap_or(created);
+        Life::Live(match ready {
+            Some(ready) if ready.status == "True" => Readiness::Ready { since },
+            _ => Readiness::NotReady {
+                since,
+                failure: self.failure(),
+            },
+        })
+    }
+
+    /// Why it will not become ready by itself.
+    fn failure(&self) -> Option<&str> {
+        let statuses = self.container_statuses();
+        let waiting = statuses.filter_map(|container| {
+            let state = container.state.as_ref()?;
+            state.waiting.as_ref()?.reason.as_deref()
+        });
+        let unscheduled = self
+            .condition("PodScheduled")
+            .filter(|condition| condition.status == "False");
+        let unscheduled = unscheduled.and_then(|condition| condition.reason.as_deref());
+        let mut failures = waiting
+            .filter(|reason| is_failure(reason))
+            .chain(unscheduled.filter(|reason| *reason == "Unschedulable"));
+        failures.next()
+    }
+
+    fn eviction(&self) -> Option<Eviction> {
+        let asked = self
+            .annotation(annotations::EVICT)
+            .or(self.label(annotations::EVICT))?;
+        match asked {
+            "false" => None,
+            "Involuntary" => Some(Eviction::Involuntary),
+            // Whatever somebody writes there, the pod is to leave.
+            _ => Some(Eviction::Voluntary),
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        let gates = self.spec().and_then(|spec| spec.readiness_gates.as_ref());
+        let is_ours = |gate: &ReadinessGate| gate.condition_type == names::IN_PLACE_UPDATE;
+        if !gates.into_iter().flatten().any(is_ours) {
+            return Gate::Absent;
+        }
+        match self.condition(names::IN_PLACE_UPDATE) {
+            None => Gate::Unset,
+            Some(condition) if condition.status == "True" => Gate::Open,
+            Some(_) => Gate::Closed,
+        }
+    }
+
+    fn in_place(&self) -> InPlace {
+        let record = self.annotation(annotations::IN_PLACE_UPDATE);
+        // Somebody else wrote what can't be read, or nobody: nothing is waited for.
+        let record: Option<InPlaceRecord> = record.and_then(|text| serde_json::from_str(text).ok());
+        let observed = self.status().and_then(|status| status.observed_generation);
+        // Kubelets before Kubernetes 1.33 do not say so.
+        let is_observed = observed.is_none_or(|observed| {
+            (self.metadata.generation).is_none_or(|generation| observed >= generation)
+        });
+        record.map_or(InPlace::Settled, |record| {
+            record.state(&self.containers(), is_observed)
+        })
+    }
+
+    fn spec(&self) -> Option<&Spec> {
+        self.spec.as_ref()
+    }
+
+    fn status(&self) -> Option<&Status> {
+        self.status.as_ref()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata
+            .annotations
+            .as_ref()?
+            .get(key)
+            .map(String::as_str)
+    }
+
+    fn condition(&self, type_: &str) -> Option<&Condition> {
+        let mut conditions = self.status()?.conditions.iter().flatten();
+        conditions.find(|condition| condition.type_ == type_)
+    }
+
+    fn container_statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let status = self.status();
+        let lists =
+            status.map(|status| [&status.container_statuses, &status.init_container_statuses]);
+        lists.into_iter().flatten().flatten().flatten()
+    }
+}
+
+/// Kubernetes' annotation for the order of removal.
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// Whether a container that waits for this reason needs somebody to act: `CrashLoopBackOff`, `ErrImagePull`,
+/// `CreateContainerConfigError`, but not `ContainerCreating`.
+fn is_failure(reason: &str) -> bool {
+    ["BackOff", "Error"].iter().any(|end| reason.ends_with(end))
+        || [
+            "ErrImagePull",
+            "ErrImageNeverPull",
+            "InvalidImageName",
+            "RegistryUnavailable",
+        ]
+        .contains(&reason)
+}
