@@ -96,12 +96,13 @@ impl Observed {
         member.was_restored && listed.any(|listed| *listed >= time)
     }
 
-    /// Whether no status shows what was requested of a member, as the host could not be reached, and the controller does not know the
-    /// member: nothing says that there is anything.
+    /// Whether no status shows what was requested of a member, as the host could not be reached, and the present controller has not
+    /// listed the member: nothing says that there is anything.
     pub(crate) fn was_never_published(&self, member: &str, local: &LocalSet) -> bool {
-        let unknown = local.called_unknown;
+        let member = &self.members[member];
+        let started = member.visibility.controller_started();
         let is_published = local.planned.all().any(|planned| *planned > 0);
-        !is_published && unknown.is_some() && !self.is_listed_since(member, unknown)
+        !is_published && member.listed.iter().any(|listed| *listed < started)
     }
 
     /// Whether the controller must have seen by now that the member has returned, with its nodes.

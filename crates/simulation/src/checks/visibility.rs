@@ -40,6 +40,8 @@ pub(super) struct Visibility {
     outage: Option<Outage>,
     /// When the controller may last have seen its state: at the start of the outage, or when one of several reasons ended.
     seen: Option<Instant>,
+    /// When a controller last started.
+    started: Option<Instant>,
     /// When its last responses were wrong, if they are no longer.
     lied_until: Option<Instant>,
 }
@@ -134,6 +136,12 @@ impl Visibility {
     /// Records that a controller starts: it lists the cluster.
     pub(super) fn controller_starts(&mut self) {
         self.seen = Some(Instant::now());
+        self.started = self.seen;
+    }
+
+    /// When a controller last started; `None` if the first one still runs.
+    pub(super) fn controller_started(&self) -> Option<Instant> {
+        self.started
     }
 
     /// Whether the cluster has been observable from before `time` until now.
