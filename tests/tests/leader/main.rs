@@ -386,6 +386,34 @@ async fn a_leader_whose_host_is_restored_from_a_backup_begins_a_new_term() {
     assert_ne!(second.state(), LeaderState::Leading);
 }
 
+/// The backup does not say which members have lost their power since: what they report may be of before.
+#[tokio::test(start_paused = true)]
+async fn f33_nothing_that_runs_is_removed_for_a_while_after_the_host_was_restored() {
+    let (federation, mut first, _second) = two_candidates().await;
+    federation.create(&frs("web", 12, &even(true))).await;
+    federation
+        .wait_until("12 run", 60, async |federation| {
+            settled(federation, [4, 4, 4]).await
+        })
+        .await;
+    let watcher = ReadyWatcher::start(&federation, "web");
+    let backup = federation.host().snapshot();
+    sleep(Duration::from_secs(7)).await;
+    federation.host().restore(&backup);
+    first.wait_for(|state| *state != LeaderState::Leading).await;
+    first.leads().await;
+    let restored = Instant::now();
+    let fewer = json!({ "spec": { "replicas": 9 } });
+    federation.patch("web", &fewer).await;
+    federation
+        .wait_until("9 run", 180, async |federation| {
+            settled(federation, [3, 3, 3]).await
+        })
+        .await;
+    assert!(restored.elapsed() >= Duration::from_secs(115));
+    assert_eq!(watcher.lowest(), 9);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_leader_survives_conflicts_lost_responses_and_a_short_outage() {
     let (federation, first, second) = two_candidates().await;

@@ -1,5 +1,7 @@
 //! The edge of the election: reads and writes the Lease, and runs the caller's work while this process holds it.
 
+use std::time::Duration;
+
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Client;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -25,6 +27,9 @@ use crate::{
 
 /// Standbys shorten their period by up to this part, so that they do not read the Lease at the same time.
 const JITTER: f64 = 0.2;
+/// A restored host does not say which members were without power. By then the controllers of those members have noticed which nodes
+/// do not run: before, no running replica is removed.
+const NODES_NOTICED: Duration = Duration::from_secs(120);
 
 /// The configuration of an [`Elector`].
 pub struct LeaderElectorConfig {
@@ -92,6 +97,8 @@ pub struct Elector {
     acquired: Vec<Acquisition>,
     /// Whether one of these continues the term of an earlier process.
     resumed: bool,
+    /// Whether the host was restored from a backup since the last term.
+    restored: bool,
     state: watch::Sender<LeaderState>,
 }
 
@@ -133,6 +140,7 @@ impl Elector {
             held: None,
             acquired: Vec::new(),
             resumed: false,
+            restored: false,
             state: watch::Sender::default(),
         }
     }
@@ -155,7 +163,9 @@ impl Elector {
     ) {
         while let Some(since) = cancel.run_until_cancelled(Box::pin(self.campaign())).await {
             let until = since + self.timing.renew_deadline;
-            let keeps_running_until = self.resumed.then(|| since + self.timing.lease_duration);
+            let resumed = self.resumed.then_some(self.timing.lease_duration);
+            let restored = std::mem::take(&mut self.restored).then_some(NODES_NOTICED);
+            let keeps_running_until = resumed.max(restored).map(|time| since + time);
             if self.resumed {
                 let duration = self.timing.lease_duration;
                 tracing::info!(
@@ -273,11 +283,13 @@ impl Elector {
         {
             // Nobody else has led since: this process need not wait to lead again.
             self.latest = version(found);
+            self.restored = true;
             return Ok(Attempt::WentBack);
         }
         let now = Instant::now();
         match &found {
             Some(found) if version(found).is_older_than(self.latest) => {
+                self.restored = true;
                 self.view.observe_restored(record(found), now);
             }
             found => self.view.observe(found.as_ref().map(record), now),
