@@ -1,0 +1,247 @@
+//! What a pod object says (L12, L16 to L18, C1, C6, C8).
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use fedrs_api::{LocalReplicaSet, ValidLocalReplicaSet};
+use jiff::Timestamp;
+use replica_set_controller::{
+    Eviction, Gate, InPlace, Life, NodeState, ObservedPod, Owner, Pod, Readiness,
+};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn set() -> ValidLocalReplicaSet {
+    let object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet",
+        "metadata": { "name": "web", "namespace": "shop", "uid": "set" },
+        "spec": {
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "main", "image": "main:1" }] },
+            },
+        },
+    });
+    let set: LocalReplicaSet = serde_json::from_value(object).unwrap();
+    ValidLocalReplicaSet::check(&set).unwrap()
+}
+
+fn at(time: &str) -> Timestamp {
+    format!("2027-01-15T{time}Z").parse().unwrap()
+}
+
+/// A ready pod on a ready node; `changes` are values by their paths, null removes one.
+fn object(changes: &[(&str, Value)]) -> Value {
+    let mut object = json!({
+        "metadata": {
+            "name": "web-a", "namespace": "shop", "uid": "a", "resourceVersion": "7",
+            "creationTimestamp": "2027-01-15T08:00:00Z",
+            "labels": { "app": "web", "controller-revision-hash": "0000000a" },
+            "annotations": {},
+            "ownerReferences": [{ "uid": "set", "controller": true }],
+        },
+        "spec": {
+            "nodeName": "node-1",
+            "readinessGates": [{ "conditionType": "fedrs.dev/InPlaceUpdate" }],
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [
+                { "type": "Ready", "status": "True", "lastTransitionTime": "2027-01-15T08:00:30Z" },
+                { "type": "fedrs.dev/InPlaceUpdate", "status": "True" },
+            ],
+            "containerStatuses": [{ "name": "main", "containerID": "c-1", "restartCount": 2 }],
+        },
+    });
+    for (path, value) in changes {
+        let (parent, name) = path.rsplit_once('/').unwrap();
+        let parent = object.pointer_mut(parent).unwrap();
+        match parent {
+            Value::Array(items) => items[name.parse::<usize>().unwrap()] = value.clone(),
+            parent => parent[name] = value.clone(),
+        }
+    }
+    object
+}
+
+fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> T) -> T {
+    let pod: ObservedPod = serde_json::from_value(object(changes)).unwrap();
+    let nodes = |name: &str| match name {
+        "node-1" => Some(NodeState {
+            is_ready: true,
+            eviction: None,
+        }),
+        "leaving" => Some(NodeState {
+            is_ready: true,
+            eviction: Some(Eviction::Voluntary),
+        }),
+        "dead" => Some(NodeState {
+            is_ready: false,
+            eviction: None,
+        }),
+        _ => None,
+    };
+    of(pod.facts(&set(), nodes))
+}
+
+#[test]
+fn a_ready_pod() {
+    with_facts(&[], |pod| {
+        let pod = pod.unwrap();
+        assert_eq!((pod.name, pod.uid, pod.revision), ("web-a", "a", Some(10)));
+        assert_eq!(pod.owner, Owner::Set);
+        assert_eq!(pod.node.unwrap().name, "node-1");
+        let since = at("08:00:30");
+        assert_eq!(pod.life, Life::Live(Readiness::Ready { since }));
+        assert_eq!((pod.eviction, pod.restarts), (None, 2));
+        assert_eq!((pod.gate, pod.in_place), (Gate::Open, InPlace::Settled));
+    });
+}
+
+#[rstest]
+#[case::c1_it_can_be_adopted("/metadata/ownerReferences", Value::Null, Some(Owner::Nobody))]
+#[case::c1_an_owner_that_is_no_controller("/metadata/ownerReferences", json!([{ "uid": "x" }]), Some(Owner::Nobody))]
+#[case::c1_of_another_controller("/metadata/ownerReferences", json!([{ "uid": "x", "controller": true }]), None)]
+#[case::c6_it_does_not_match_any_more("/metadata/labels", json!({ "app": "x" }), Some(Owner::SetWithoutMatch))]
+#[case::c6_without_labels("/metadata/labels", Value::Null, Some(Owner::SetWithoutMatch))]
+fn whose_pod_it_is(#[case] path: &str, #[case] value: Value, #[case] expected: Option<Owner>) {
+    with_facts(&[(path, value)], |pod| {
+        assert_eq!(pod.map(|pod| pod.owner), expected);
+    });
+}
+
+fn not_ready(since: Timestamp, failure: Option<&str>) -> Life<'_> {
+    Life::Live(Readiness::NotReady { since, failure })
+}
+
+fn waiting(reason: &str) -> Value {
+    json!([{ "name": "main", "state": { "waiting": { "reason": reason } } }])
+}
+
+#[test]
+fn l16_a_pod_that_is_not_ready_says_whether_it_will_be() {
+    let condition = json!([{ "type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T08:01:00Z" }]);
+    let unschedulable =
+        json!([{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }]);
+    let gated = json!([{ "type": "PodScheduled", "status": "False", "reason": "SchedulingGated" }]);
+    let (created, since) = (at("08:00:00"), at("08:01:00"));
+    for (conditions, statuses, expected) in [
+        (Value::Null, Value::Null, not_ready(created, None)),
+        (condition.clone(), Value::Null, not_ready(since, None)),
+        (
+            condition.clone(),
+            waiting("ContainerCreating"),
+            not_ready(since, None),
+        ),
+        (
+            condition.clone(),
+            waiting("CrashLoopBackOff"),
+            not_ready(since, Some("CrashLoopBackOff")),
+        ),
+        (
+            condition.clone(),
+            waiting("CreateContainerConfigError"),
+            not_ready(since, Some("CreateContainerConfigError")),
+        ),
+        (
+            condition,
+            waiting("ErrImagePull"),
+            not_ready(since, Some("ErrImagePull")),
+        ),
+        (
+            unschedulable,
+            Value::Null,
+            not_ready(created, Some("Unschedulable")),
+        ),
+        (gated, Value::Null, not_ready(created, None)),
+    ] {
+        let changes = [
+            ("/status/conditions", conditions),
+            ("/status/containerStatuses", statuses),
+        ];
+        with_facts(&changes, |pod| assert_eq!(pod.unwrap().life, expected));
+    }
+}
+
+#[test]
+fn l17_c8_a_pod_that_ends() {
+    for phase in ["Succeeded", "Failed"] {
+        with_facts(&[("/status/phase", json!(phase))], |pod| {
+            assert_eq!(pod.unwrap().life, Life::Terminated);
+        });
+    }
+    let changes = [
+        ("/metadata/deletionTimestamp", json!("2027-01-15T09:00:30Z")),
+        ("/metadata/deletionGracePeriodSeconds", json!(30)),
+    ];
+    with_facts(&changes, |pod| {
+        let since = Some(at("09:00:00"));
+        assert_eq!(pod.unwrap().life, Life::Terminating { since });
+    });
+}
+
+#[rstest]
+#[case(&[("/metadata/annotations", json!({ "fedrs.dev/evict": "true" }))], Some(Eviction::Voluntary))]
+#[case(&[("/metadata/annotations", json!({ "fedrs.dev/evict": "Involuntary" }))], Some(Eviction::Involuntary))]
+#[case(&[("/metadata/annotations", json!({ "fedrs.dev/evict": "false" }))], None)]
+#[case(&[("/metadata/labels", json!({ "app": "web", "fedrs.dev/evict": "" }))], Some(Eviction::Voluntary))]
+#[case(&[("/spec/nodeName", json!("leaving"))], Some(Eviction::Voluntary))]
+#[case(&[("/spec/nodeName", json!("dead"))], Some(Eviction::Involuntary))]
+#[case::the_node_was_deleted(&[("/spec/nodeName", json!("gone"))], Some(Eviction::Involuntary))]
+#[case::without_a_node(&[("/spec/nodeName", json!(""))], None)]
+fn l18_who_asks_to_move_it(#[case] changes: &[(&str, Value)], #[case] expected: Option<Eviction>) {
+    with_facts(changes, |pod| assert_eq!(pod.unwrap().eviction, expected));
+}
+
+#[rstest]
+#[case("/spec/readinessGates", Value::Null, Gate::Absent)]
+#[case("/status/conditions", json!([]), Gate::Unset)]
+#[case("/status/conditions", json!([{ "type": "fedrs.dev/InPlaceUpdate", "status": "False" }]), Gate::Closed)]
+fn l12_the_gate(#[case] path: &str, #[case] value: Value, #[case] expected: Gate) {
+    with_facts(&[(path, value)], |pod| {
+        assert_eq!(pod.unwrap().gate, expected)
+    });
+}
+
+/// The kubelet has restarted a container if its id is another one, and the status is about the patched pod.
+#[test]
+fn l12_the_restart_is_waited_for() {
+    let record = |id: &str| {
+        let record = json!({ "at": "2027-01-15T08:05:00Z", "containers": { "main": id } });
+        json!({ "fedrs.dev/in-place-update": record.to_string() })
+    };
+    let restarting = InPlace::Restarting {
+        since: at("08:05:00"),
+    };
+    for (annotations, generation, observed, expected) in [
+        (record("c-0"), Value::Null, Value::Null, InPlace::Settled),
+        (record("c-1"), Value::Null, Value::Null, restarting),
+        (record("c-0"), json!(2), json!(1), restarting),
+        (record("c-0"), json!(2), json!(2), InPlace::Settled),
+        (
+            json!({ "fedrs.dev/in-place-update": "nonsense" }),
+            Value::Null,
+            Value::Null,
+            InPlace::Settled,
+        ),
+    ] {
+        let changes = [
+            ("/metadata/annotations", annotations),
+            ("/metadata/generation", generation),
+            ("/status/observedGeneration", observed),
+        ];
+        with_facts(&changes, |pod| assert_eq!(pod.unwrap().in_place, expected));
+    }
+}
+
+#[test]
+fn a_pod_without_a_spec_and_a_status_can_be_read() {
+    let mut bare = object(&[]);
+    let fields = bare.as_object_mut().unwrap();
+    fields.remove("spec");
+    fields.insert("status".to_owned(), Value::Null);
+    let pod: ObservedPod = serde_json::from_value(bare).unwrap();
+    let facts = pod.facts(&set(), |_| None).unwrap();
+    assert_eq!(facts.life, not_ready(at("08:00:00"), None));
+    assert_eq!((facts.node, facts.gate), (None, Gate::Absent));
+}
