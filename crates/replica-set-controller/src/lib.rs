@@ -13,6 +13,9 @@
 //!   -> Plan       record to publish, actions, what is waited for
 //! ```
 //!
+//! At the edge, pure as well: [`ObservedPod`] reads the facts from a pod object, [`CompleteTemplate`] has what the controller adds to
+//! pods, and [`Requests`] makes the requests from the actions.
+//!
 //! # What is recorded has begun
 //!
 //! An update or an eviction makes a pod unavailable that was available. So it is recorded before anything is done, and until it is
@@ -49,6 +52,7 @@ mod plan;
 mod pod;
 mod pod_template;
 mod record;
+mod request;
 mod scale;
 mod set;
 mod slow_start;
@@ -66,6 +70,7 @@ pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use pod_template::{CompleteTemplate, Slots, hash_text, owner_reference};
+pub use request::{Request, Requests, Verb};
 pub use set::Set;
 pub use slow_start::{Created, SlowStart};
 pub use step::step;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names, selector};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     in_place::{Container, InPlaceRecord},
@@ -57,6 +58,7 @@ struct OwnerReference {
 struct Spec {
     node_name: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
+    tolerations: Option<Vec<Value>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -134,6 +136,12 @@ impl ObservedPod {
     #[must_use]
     pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
         self.metadata.labels.as_ref()
+    }
+
+    /// The tolerations.
+    pub(crate) fn tolerations(&self) -> &[Value] {
+        let tolerations = self.spec().and_then(|spec| spec.tolerations.as_deref());
+        tolerations.unwrap_or_default()
     }
 
     /// The containers, with those of init containers that run beside the others.

@@ -199,7 +199,7 @@ fn l18_who_asks_to_move_it(#[case] changes: &[(&str, Value)], #[case] expected: 
 #[case("/status/conditions", json!([{ "type": "fedrs.dev/InPlaceUpdate", "status": "False" }]), Gate::Closed)]
 fn l12_the_gate(#[case] path: &str, #[case] value: Value, #[case] expected: Gate) {
     with_facts(&[(path, value)], |pod| {
-        assert_eq!(pod.unwrap().gate, expected)
+        assert_eq!(pod.unwrap().gate, expected);
     });
 }
 

@@ -1,0 +1,173 @@
+//! The requests that carry out a plan, and what each is conditional on (L12, L17, C1, C6).
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{LocalReplicaSet, ValidLocalReplicaSet};
+use replica_set_controller::{
+    Action, CompleteTemplate, CreateReason, Patch, Pod, RemovalRank, RemoveReason, Request,
+    Requests, Verb,
+};
+use serde_json::{Value, json};
+
+const PODS: &str = "/api/v1/namespaces/shop/pods";
+const POD: &str = "/api/v1/namespaces/shop/pods/web-a";
+
+fn set() -> ValidLocalReplicaSet {
+    let object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet",
+        "metadata": { "name": "web", "namespace": "shop", "uid": "set" },
+        "spec": {
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "main", "image": "main:2" }] },
+            },
+        },
+    });
+    let set: LocalReplicaSet = serde_json::from_value(object).unwrap();
+    ValidLocalReplicaSet::check(&set).unwrap()
+}
+
+/// The request for what `action` does to a pod of version 7.
+fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
+    let pod = json!({
+        "metadata": {
+            "name": "web-a", "namespace": "shop", "uid": "a", "resourceVersion": "7",
+            "creationTimestamp": "2027-01-15T08:00:00Z",
+            "labels": { "app": "web" },
+            "ownerReferences": [{ "uid": "set", "controller": true }],
+        },
+        "spec": { "tolerations": [{ "key": "gpu" }] },
+        "status": { "containerStatuses": [{ "name": "main", "containerID": "c-1" }] },
+    });
+    let set = set();
+    let template = CompleteTemplate::of(&set);
+    let pods = BTreeMap::from([("a".to_owned(), serde_json::from_value(pod).unwrap())]);
+    let requests = Requests {
+        set: &set,
+        template: &template,
+        pods: &pods,
+        now: "2027-01-15T09:00:00Z".parse().unwrap(),
+    };
+    let facts = pods["a"].facts(&set, |_| None).unwrap();
+    requests.of(&action(&facts)).unwrap()
+}
+
+fn preconditions(request: &Request) -> Value {
+    let part = match request.verb {
+        Verb::Delete => &request.body["preconditions"],
+        _ => &request.body["metadata"],
+    };
+    json!([part["uid"], part["resourceVersion"]])
+}
+
+#[test]
+fn l13_a_pod_is_created_by_its_name() {
+    let request = request(|_| Action::Create {
+        name: "web-b".to_owned(),
+        prefers: None,
+        reason: CreateReason::Missing,
+    });
+    assert_eq!((request.verb, &*request.path), (Verb::Create, PODS));
+    assert_eq!(request.body["metadata"]["name"], "web-b");
+}
+
+/// A surplus may be any pod; one that is replaced must not have been updated in the meantime.
+#[test]
+fn l17_a_pod_is_deleted_gracefully_and_by_its_uid() {
+    let surplus = RemoveReason::Surplus {
+        rank: RemovalRank::MarkedRemove,
+    };
+    for (reason, version) in [
+        (surplus, Value::Null),
+        (RemoveReason::Recreated { fields: &[] }, json!("7")),
+        (RemoveReason::Evicted { by: None }, json!("7")),
+    ] {
+        let request = request(|pod| Action::Remove { pod, reason });
+        assert_eq!((request.verb, &*request.path), (Verb::Delete, POD));
+        assert_eq!(preconditions(&request), json!(["a", version]));
+        assert_eq!(request.body["gracePeriodSeconds"], Value::Null);
+    }
+    let forced = request(|pod| Action::ForceRemove {
+        pod,
+        since: pod.created,
+    });
+    assert_eq!(forced.body["gracePeriodSeconds"], 0);
+    assert_eq!(preconditions(&forced), json!(["a", null]));
+}
+
+#[test]
+fn c1_c6_pods_are_adopted_and_released() {
+    let adopted = request(|pod| Action::Adopt { pod });
+    let owner = &adopted.body["metadata"]["ownerReferences"][0];
+    assert_eq!(
+        (&owner["uid"], &owner["controller"]),
+        (&json!("set"), &json!(true))
+    );
+    let released = request(|pod| Action::Release { pod });
+    let owners = &released.body["metadata"]["ownerReferences"];
+    assert_eq!(*owners, json!([{ "$patch": "delete", "uid": "set" }]));
+    for request in [adopted, released] {
+        assert_eq!((request.verb, &*request.path), (Verb::Patch, POD));
+        assert_eq!(preconditions(&request), json!(["a", "7"]));
+    }
+}
+
+#[test]
+fn l12_the_gate_is_a_condition_of_the_status() {
+    let closed = request(|pod| Action::CloseGate { pod });
+    let opened = request(|pod| Action::OpenGate { pod });
+    for (request, status) in [(closed, "False"), (opened, "True")] {
+        assert_eq!(request.path, format!("{POD}/status"));
+        let condition = &request.body["status"]["conditions"][0];
+        assert_eq!(condition["type"], "fedrs.dev/InPlaceUpdate");
+        assert_eq!(condition["status"], status);
+        assert_eq!(condition["lastTransitionTime"], "2027-01-15T09:00:00Z");
+        assert_eq!(preconditions(&request), json!(["a", "7"]));
+    }
+}
+
+#[test]
+fn l12_a_pod_is_patched_together_with_its_hash_and_what_is_waited_for() {
+    let one = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    let patch = Patch {
+        images: one("main", "main:2"),
+        sidecar_images: one("proxy", "proxy:2"),
+        labels: [("tier".to_owned(), None)].into(),
+        annotations: [("note".to_owned(), Some("x".to_owned()))].into(),
+        tolerations: vec![json!({ "key": "arm" })],
+    };
+    let patch: &'static Patch = Box::leak(Box::new(patch));
+    let request = request(|pod| Action::Patch { pod, patch });
+    assert_eq!(preconditions(&request), json!(["a", "7"]));
+    let Request { body, .. } = request;
+    let spec = &body["spec"];
+    assert_eq!(
+        spec["containers"],
+        json!([{ "name": "main", "image": "main:2" }])
+    );
+    assert_eq!(
+        spec["initContainers"],
+        json!([{ "name": "proxy", "image": "proxy:2" }])
+    );
+    assert_eq!(
+        spec["tolerations"],
+        json!([{ "key": "gpu" }, { "key": "arm" }])
+    );
+    let (labels, annotations) = (
+        &body["metadata"]["labels"],
+        &body["metadata"]["annotations"],
+    );
+    assert_eq!(labels["tier"], Value::Null, "it is removed");
+    let hash = CompleteTemplate::of(&set()).hash;
+    assert_eq!(labels["controller-revision-hash"], format!("{hash:08x}"));
+    assert_eq!(annotations["note"], "x");
+    let record: Value =
+        serde_json::from_str(annotations["fedrs.dev/in-place-update"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        record["containers"],
+        json!({ "main": "c-1", "proxy": null })
+    );
+}
