@@ -38,7 +38,8 @@ pub(crate) async fn f20_a_host_restored_from_a_backup_is_followed(env: &mut Test
     .await;
     running.reset();
     env.restore_host().await;
-    wait_balanced(env, SETS, 90).await;
+    // For two minutes nothing that runs is removed.
+    wait_balanced(env, SETS, 210).await;
     running.assert_never_below(6);
     env.wait_until("the restored set is followed", 30, async |env| {
         env.is_settled("web1").await
