@@ -27,8 +27,8 @@ use crate::{
 
 /// Standbys shorten their period by up to this part, so that they do not read the Lease at the same time.
 const JITTER: f64 = 0.2;
-/// A restored host does not say which members were without power. By then the controllers of those members have noticed which nodes
-/// do not run: before, no running replica is removed.
+/// Where no outage is recorded, a member may have been without power and have returned, with pods that still say that they are ready.
+/// By then its own controllers have noticed which nodes do not run: before, no running replica is removed anywhere.
 const NODES_NOTICED: Duration = Duration::from_secs(120);
 
 /// The configuration of an [`Elector`].
@@ -97,8 +97,9 @@ pub struct Elector {
     acquired: Vec<Acquisition>,
     /// Whether one of these continues the term of an earlier process.
     resumed: bool,
-    /// Whether the host was restored from a backup since the last term.
-    restored: bool,
+    /// Whether members may have had an outage since the last term that is not recorded: the host was restored from a backup, or
+    /// nobody has led for a while.
+    unrecorded: bool,
     state: watch::Sender<LeaderState>,
 }
 
@@ -140,7 +141,7 @@ impl Elector {
             held: None,
             acquired: Vec::new(),
             resumed: false,
-            restored: false,
+            unrecorded: false,
             state: watch::Sender::default(),
         }
     }
@@ -164,8 +165,8 @@ impl Elector {
         while let Some(since) = cancel.run_until_cancelled(Box::pin(self.campaign())).await {
             let until = since + self.timing.renew_deadline;
             let resumed = self.resumed.then_some(self.timing.lease_duration);
-            let restored = std::mem::take(&mut self.restored).then_some(NODES_NOTICED);
-            let keeps_running_until = resumed.max(restored).map(|time| since + time);
+            let unrecorded = std::mem::take(&mut self.unrecorded).then_some(NODES_NOTICED);
+            let keeps_running_until = resumed.max(unrecorded).map(|time| since + time);
             if self.resumed {
                 let duration = self.timing.lease_duration;
                 tracing::info!(
@@ -283,13 +284,13 @@ impl Elector {
         {
             // Nobody else has led since: this process need not wait to lead again.
             self.latest = version(found);
-            self.restored = true;
+            self.unrecorded = true;
             return Ok(Attempt::WentBack);
         }
         let now = Instant::now();
         match &found {
             Some(found) if version(found).is_older_than(self.latest) => {
-                self.restored = true;
+                self.unrecorded = true;
                 self.view.observe_restored(record(found), now);
             }
             found => self.view.observe(found.as_ref().map(record), now),
@@ -304,11 +305,13 @@ impl Elector {
     async fn write(&mut self, step: Step, found: Option<Lease>) -> Result<Attempt, LeaseError> {
         let now = self.clock.machine();
         let before = found.as_ref().map(record);
+        let was_unled = (before.as_ref()).is_some_and(|before| step::was_unled(before, now));
         let spec = match (&step, before) {
             (Step::Renew, Some(before)) => step::renewed(&self.me, before, now),
             (_, before) => step::taken(&self.me, before, now),
         };
         if step != Step::Renew {
+            self.unrecorded |= was_unled;
             self.acquired.push(Acquisition::of(&spec));
             self.resumed |= step == Step::Resume;
         }

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 use tokio::time::Instant;
+
+/// A power failure, with the start of an API server after it, takes longer.
+const UNLED: SignedDuration = SignedDuration::from_secs(60);
 
 /// A process that takes part in the election.
 #[derive(Clone, Debug)]
@@ -160,6 +163,12 @@ pub(super) fn taken(me: &Candidate, before: Option<LeaseSpec>, now: Timestamp) -
     }
 }
 
+/// Whether nobody has led for so long at `now` that a member may have lost its power and returned, unseen.
+pub(super) fn was_unled(before: &LeaseSpec, now: Timestamp) -> bool {
+    let renewed = before.renew_time.as_ref();
+    renewed.is_some_and(|renewed| now.duration_since(renewed.0) >= UNLED)
+}
+
 /// The record of a Lease that `me` holds and renews at `now`.
 pub(super) fn renewed(me: &Candidate, before: LeaseSpec, now: Timestamp) -> LeaseSpec {
     LeaseSpec {
@@ -225,6 +234,21 @@ mod tests {
             &[]
         };
         (step(&me(), leads, acquired, &view, at(10)), start)
+    }
+
+    #[test]
+    fn f33_what_nobody_has_looked_at_for_a_while_is_not_recorded() {
+        let now = Timestamp::from_second(100).unwrap();
+        for (before, expected) in [
+            (record("other", 15, 95), false),
+            (record("", 1, 41), false),
+            (record("", 1, 40), true),
+            // A clock that is ahead.
+            (record("other", 15, 300), false),
+            (LeaseSpec::default(), false),
+        ] {
+            assert_eq!(was_unled(&before, now), expected, "{before:?}");
+        }
     }
 
     #[test]

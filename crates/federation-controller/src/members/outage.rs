@@ -170,6 +170,8 @@ pub(super) struct History {
     recorded: Recorded,
     /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
     was_lost: bool,
+    /// Whether an earlier leader recorded an outage, and nothing has shown its end.
+    was_out: bool,
     /// Whether its last outage ended while there was no leader: the state of its pods may be from before, and this process
     /// has not seen its nodes return.
     returned_unseen: bool,
@@ -265,6 +267,7 @@ impl History {
         }
         self.losses = self.losses.max(u32::try_from(recorded.losses).unwrap_or(0));
         self.was_lost = recorded.lost;
+        self.was_out = recorded.lost || !recorded.outage_reason.is_empty();
         self.recorded = Recorded::Kept(recorded.clone());
         if self.contact.is_probed() && self.contact != Contact::Unconfirmed {
             self.take_record(self.contact.reason());
@@ -318,16 +321,18 @@ impl History {
         self.contact != Contact::Unknown
     }
 
-    /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
-    pub(super) fn was_lost(&self) -> bool {
-        self.was_lost
+    /// Whether an earlier leader recorded an outage, and nothing has shown its end: its pods may be from before.
+    pub(super) fn was_out(&self) -> bool {
+        self.was_out
     }
 
     fn observe_contact(&mut self, contact: Contact, now: Instant) {
         let before = std::mem::replace(&mut self.contact, contact);
         let answers_since = self.answers_since.take();
         let ended = answers_since.unwrap_or(now);
-        self.was_lost &= !contact.is_answer() || contact == Contact::Unconfirmed;
+        let is_over = contact.is_answer() && contact != Contact::Unconfirmed;
+        self.was_lost &= !is_over;
+        self.was_out &= !is_over;
         let span = Span {
             since: now,
             earlier: Duration::ZERO,

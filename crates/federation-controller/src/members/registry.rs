@@ -389,10 +389,10 @@ impl MemberState {
         }
     }
 
-    /// If an earlier leader considered the member lost, its pods count only once its nodes are confirmed: they may have no
+    /// If an earlier leader recorded an outage of the member, its pods count only once its nodes are confirmed: they may have no
     /// power.
     fn confirm_nodes(&self) {
-        if let Some(access) = self.access.as_ref().filter(|_| self.outages.was_lost()) {
+        if let Some(access) = self.access.as_ref().filter(|_| self.outages.was_out()) {
             access.store.confirm_nodes();
         }
     }

@@ -219,6 +219,10 @@ impl LocalSet {
             let requested = sent.request.replicas;
             sent.request.arrives.elapsed() <= HANDLING && requested.is_none_or(|to| to == replicas)
         };
+        // The controller writes at this moment, and may have written that as well.
+        if self.requested.changed().elapsed() <= HANDLING {
+            return false;
+        }
         let mut now = self.arrived().filter(is_now).peekable();
         let is_other =
             |sent: &InFlight| (&*sent.object.0, sent.object.1) != (&*self.uid, self.generation);
