@@ -149,6 +149,18 @@ impl Recorded {
     }
 }
 
+/// The outage of a member in the record of an earlier leader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum EarlierOutage {
+    /// There was none.
+    #[default]
+    None,
+    /// It was out of reach.
+    Out,
+    /// It was considered lost.
+    Lost,
+}
+
 /// The outages of one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
@@ -168,10 +180,8 @@ pub(super) struct History {
     /// Losses without an hour of health between them.
     losses: u32,
     recorded: Recorded,
-    /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
-    was_lost: bool,
-    /// Whether an earlier leader recorded an outage, and nothing has shown its end.
-    was_out: bool,
+    /// What an earlier leader recorded, if nothing has shown the opposite.
+    earlier: EarlierOutage,
     /// Whether its last outage ended while there was no leader: the state of its pods may be from before, and this process
     /// has not seen its nodes return.
     returned_unseen: bool,
@@ -209,7 +219,7 @@ impl Observed<'_> {
 
     /// Whether it is lost, by this leader or an earlier one.
     fn is_lost(&self) -> bool {
-        self.history.state.lost.is_some() || self.history.was_lost
+        self.history.state.lost.is_some() || self.history.was_lost()
     }
 }
 
@@ -266,8 +276,11 @@ impl History {
             return false;
         }
         self.losses = self.losses.max(u32::try_from(recorded.losses).unwrap_or(0));
-        self.was_lost = recorded.lost;
-        self.was_out = recorded.lost || !recorded.outage_reason.is_empty();
+        self.earlier = match recorded {
+            recorded if recorded.lost => EarlierOutage::Lost,
+            recorded if !recorded.outage_reason.is_empty() => EarlierOutage::Out,
+            _ => EarlierOutage::None,
+        };
         self.recorded = Recorded::Kept(recorded.clone());
         if self.contact.is_probed() && self.contact != Contact::Unconfirmed {
             self.take_record(self.contact.reason());
@@ -323,16 +336,21 @@ impl History {
 
     /// Whether an earlier leader recorded an outage, and nothing has shown its end: its pods may be from before.
     pub(super) fn was_out(&self) -> bool {
-        self.was_out
+        self.earlier != EarlierOutage::None
+    }
+
+    /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
+    fn was_lost(&self) -> bool {
+        self.earlier == EarlierOutage::Lost
     }
 
     fn observe_contact(&mut self, contact: Contact, now: Instant) {
         let before = std::mem::replace(&mut self.contact, contact);
         let answers_since = self.answers_since.take();
         let ended = answers_since.unwrap_or(now);
-        let is_over = contact.is_answer() && contact != Contact::Unconfirmed;
-        self.was_lost &= !is_over;
-        self.was_out &= !is_over;
+        if contact.is_answer() && contact != Contact::Unconfirmed {
+            self.earlier = EarlierOutage::None;
+        }
         let span = Span {
             since: now,
             earlier: Duration::ZERO,
@@ -403,7 +421,7 @@ impl History {
         self.state = OutageState {
             lost,
             lost_at: may_be_lost_at.filter(|_| lost.is_none()),
-            stabilizes_at: stabilizes_at.filter(|_| lost.is_none() && !self.was_lost),
+            stabilizes_at: stabilizes_at.filter(|_| lost.is_none() && !self.was_lost()),
             losses: self.losses,
         };
     }
@@ -483,7 +501,7 @@ impl History {
             let step = step.max(1);
             i64::try_from(time.as_secs() / step * step).unwrap_or(i64::MAX)
         };
-        let lost = self.state.lost.is_some() || self.was_lost;
+        let lost = self.state.lost.is_some() || self.was_lost();
         // Failed probes, fewer than the threshold, are no outage by themselves.
         let shows = |outage: &CurrentOutage| {
             let is_outage = self.contact.shows_outage() || !outage.span.earlier.is_zero();
