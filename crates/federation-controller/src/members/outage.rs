@@ -334,9 +334,10 @@ impl History {
         self.contact != Contact::Unknown
     }
 
-    /// Whether an earlier leader recorded an outage, and nothing has shown its end: its pods may be from before.
+    /// Whether it was out of reach, according to an earlier leader or an earlier informer of this one, and nothing has shown the end of
+    /// that: its pods may be from before.
     pub(super) fn was_out(&self) -> bool {
-        self.earlier != EarlierOutage::None
+        self.earlier != EarlierOutage::None || self.outage.is_some()
     }
 
     /// Whether an earlier leader considered it lost, and nothing has shown the opposite.

@@ -389,7 +389,7 @@ impl MemberState {
         }
     }
 
-    /// If an earlier leader recorded an outage of the member, its pods count only once its nodes are confirmed: they may have no
+    /// If the member was out of reach before this informer began, its pods count only once its nodes are confirmed: they may have no
     /// power.
     fn confirm_nodes(&self) {
         if let Some(access) = self.access.as_ref().filter(|_| self.outages.was_out()) {
