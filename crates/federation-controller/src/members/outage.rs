@@ -510,6 +510,8 @@ impl History {
             lost || has_answered || self.is_decidable && is_outage
         };
         let outage = self.outage.filter(shows);
+        // A later leader has to wait for the nodes, too.
+        let unconfirmed = self.answers_since.map(|_| MemberReason::NodesUnconfirmed);
         let losses = self.losses.max(saturate(self.ended_outages.len()));
         let stabilization = stabilization(losses, periods);
         let healthy = self.healthy.map_or(Duration::ZERO, |healthy| {
@@ -526,8 +528,8 @@ impl History {
             whole(length, step).max(whole(lost_after, 1))
         };
         MemberInternalState {
-            outage_reason: outage
-                .map(|outage| outage.reason.to_string())
+            outage_reason: (outage.map(|outage| outage.reason).or(unconfirmed))
+                .map(|reason| reason.to_string())
                 .unwrap_or_default(),
             outage_seconds: outage.map_or(0, outage_seconds),
             lost,
@@ -544,7 +546,8 @@ impl History {
 
 /// Whether an outage for this reason is a loss for sets with a grace period of their own: rejected credentials have another.
 fn counts_for_sets(reason: &str) -> bool {
-    !reason.is_empty() && reason != MemberReason::Unauthorized.as_str()
+    let others = [MemberReason::Unauthorized, MemberReason::NodesUnconfirmed];
+    !reason.is_empty() && others.iter().all(|other| reason != other.as_str())
 }
 
 /// The largest power of two that is not above `number`.

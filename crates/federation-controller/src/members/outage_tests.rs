@@ -112,6 +112,18 @@ fn f33_a_leader_knows_of_an_outage_whose_end_the_one_before_has_not_seen() {
     assert!(!next.histories[0].was_out());
 }
 
+/// Found by the simulation: the informer had begun anew in between, with credentials that were accepted.
+#[test]
+fn f33_a_leader_knows_of_nodes_that_the_one_before_was_waiting_for() {
+    let mut members = Members::new(2);
+    members.show(&[Unreachable, Answers], 20);
+    members.show(&[Unknown, Answers], 1);
+    members.show(&[Unconfirmed, Answers], 5);
+    let next = members.next_leader();
+    assert!(next.histories[0].was_out());
+    assert_eq!(next.lost(), [false, false]);
+}
+
 /// The contacts of all members, and for how many seconds they last.
 type Phase<'a> = (&'a [Contact], u64);
 
