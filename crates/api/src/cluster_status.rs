@@ -83,7 +83,7 @@ closed_set! {
         /// Existing replicas stay: rebalancing is off, or no other cluster can take them.
         KeptInPlace,
         /// Replicas stay until no write of a controller process that has ended can arrive any more, and for a while after the
-        /// host was restored.
+        /// host was restored, or nobody has led for a minute.
         WaitingForEarlierWrites,
         /// Replicas stay until the state of another cluster is known: they may replace those that it has lost.
         WaitingForUnknownClusters,

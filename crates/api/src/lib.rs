@@ -84,7 +84,7 @@ pub use object_key::{ObjectKey, SetKind};
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};
-pub use revision::revision_name;
+pub use revision::{revision_name, template_hash};
 pub use rollout::{
     FailurePolicy, MAX_STEP_CLUSTERS, MAX_STEPS, Rollout, RolloutApproval, RolloutSpeed,
     RolloutStep, StepApproval,

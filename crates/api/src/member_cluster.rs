@@ -197,7 +197,7 @@ pub struct MemberClusterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberInternalState {
-    /// The reason of the outage, while there is one: a reason of the condition Ready.
+    /// The reason of the outage, while there is one or its nodes have not reported since: a reason of the condition Ready.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outage_reason: String,
     /// How long controllers have observed the outage.

@@ -1,5 +1,15 @@
 //! The names of revisions: what was rolled out, is, or was approved (L2).
 
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The hash of a template, never 0: identifies the pods that were created from it.
+#[must_use]
+pub fn template_hash(template: &impl Serialize) -> u32 {
+    let text = serde_json::to_vec(template).expect("a template is JSON");
+    u32::try_from(xxh3_64(&text) >> 32).map_or(1, |hash| hash.max(1))
+}
+
 /// The name of the revision of the FederatedDeployment `set` whose template has this hash, and of its ControllerRevision:
 /// `web-0a1b2c3d`.
 #[must_use]

@@ -83,7 +83,7 @@ impl Account {
                 moves_wait: loan.is_some() || found.pods > found.updated,
             };
             let yet_to_come = found.highest_replicas.saturating_sub(found.replicas);
-            requested += found.replicas + yet_to_come;
+            requested += found.highest_replicas;
             unavailable += account.unavailable + yet_to_come;
             surge += account.surge;
             // What a loan may make unavailable is no reason for another one, unless it can't run anyway.

@@ -290,12 +290,11 @@ pub(crate) fn template_hash(frs: &ValidFrs) -> u32 {
         spec: &'a JsonText,
     }
     let ValidTemplate { metadata, spec } = &frs.template;
-    let hash = hash(&Written {
+    fedrs_api::template_hash(&Written {
         annotations: &metadata.annotations,
         labels: &metadata.labels,
         spec,
-    });
-    u32::try_from(hash >> 32).map_or(1, |hash| hash.max(1))
+    })
 }
 
 fn hash(written: &impl Serialize) -> u64 {

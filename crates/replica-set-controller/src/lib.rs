@@ -69,7 +69,7 @@ pub use observed_pod::{NodeState, ObservedPod};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
-pub use pod_template::{CompleteTemplate, Slots, hash_text, owner_reference};
+pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use request::{Request, Requests, Verb};
 pub use set::Set;
 pub use slow_start::{Created, SlowStart};

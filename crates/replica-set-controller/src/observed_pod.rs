@@ -114,27 +114,13 @@ struct Waiting {
 }
 
 impl ObservedPod {
-    /// The name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
     /// The version.
-    #[must_use]
-    pub fn resource_version(&self) -> &str {
+    pub(crate) fn resource_version(&self) -> &str {
         &self.metadata.resource_version
     }
 
-    /// The uid.
-    #[must_use]
-    pub fn uid(&self) -> &str {
-        &self.metadata.uid
-    }
-
     /// The labels; `None` if it has none.
-    #[must_use]
-    pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
+    pub(crate) fn labels(&self) -> Option<&BTreeMap<String, String>> {
         self.metadata.labels.as_ref()
     }
 
@@ -144,9 +130,8 @@ impl ObservedPod {
         tolerations.unwrap_or_default()
     }
 
-    /// The containers, with those of init containers that run beside the others.
-    #[must_use]
-    pub fn containers(&self) -> Vec<Container<'_>> {
+    /// The containers and init containers.
+    pub(crate) fn containers(&self) -> Vec<Container<'_>> {
         let containers = self.container_statuses();
         containers
             .map(|container| Container {

@@ -1,11 +1,13 @@
 //! The complete template of a set's pods: what the user wrote, and what the controller adds (L1, L3).
 //!
-//! Everything that decides where and how a pod runs is in it, so that its hash tells the pods of two templates apart, and
-//! [`Change`](crate::Change) sees each difference.
+//! It has all fields that differ between the pods of two templates, so that its hash identifies the template of a pod, and
+//! [`Change`](crate::Change) compares all of them.
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{PodTemplate, TemplateMetadata, ValidLocalReplicaSet, labels, names};
+use fedrs_api::{
+    PodTemplate, TemplateMetadata, ValidLocalReplicaSet, labels, names, template_hash,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -41,6 +43,10 @@ pub struct Slots {
     pub count: u32,
 }
 
+/// How many pods have each slot, by the slots of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotUse(Vec<BTreeMap<u32, usize>>);
+
 impl CompleteTemplate {
     /// That of `set`.
     #[must_use]
@@ -57,29 +63,45 @@ impl CompleteTemplate {
             let account = (labels::ACCOUNT.to_owned(), set.account_id.clone());
             metadata.labels.extend([account]);
         }
-        let mut spec = serde_json::from_str(set.template.spec.as_str()).unwrap_or_default();
+        let mut spec = serde_json::from_str(set.template.spec.as_str())
+            .expect("a valid template has an object as its spec");
         complete_spec(set, &mut spec);
         let template = PodTemplate {
             metadata,
             spec: Value::Object(spec),
         };
-        let text = serde_json::to_vec(&template).unwrap_or_default();
-        let hash = u32::try_from(xxh3_64(&text) >> 32).unwrap_or_default();
         Self {
+            hash: template_hash(&template),
             template,
-            hash,
             slots,
         }
     }
 
-    /// The manifest of the pod `name` of `set`. `peers` are the labels of the set's other pods: slots that fewer of them have come
-    /// first.
+    /// The slots that pods with these labels have.
+    #[must_use]
+    pub fn slots_of<'a>(
+        &self,
+        labels: impl Iterator<Item = &'a BTreeMap<String, String>>,
+    ) -> SlotUse {
+        let mut slots_in_use = SlotUse(vec![BTreeMap::new(); self.slots.len()]);
+        for labels in labels {
+            for (slots, counts) in self.slots.iter().zip(&mut slots_in_use.0) {
+                let slot = labels.get(&slots.label).and_then(|slot| slot.parse().ok());
+                if let Some(slot) = slot.filter(|slot| *slot < slots.count) {
+                    *counts.entry(slot).or_default() += 1;
+                }
+            }
+        }
+        slots_in_use
+    }
+
+    /// The manifest of the pod `name` of `set`. It takes the slots that the fewest pods have.
     #[must_use]
     pub fn pod(
         &self,
         set: &ValidLocalReplicaSet,
         (name, prefers): (&str, Option<&str>),
-        peers: &[&BTreeMap<String, String>],
+        slots_in_use: &mut SlotUse,
     ) -> Value {
         let TemplateMetadata {
             mut labels,
@@ -88,9 +110,9 @@ impl CompleteTemplate {
         } = self.template.metadata.clone();
         let mut spec = self.template.spec.clone();
         labels.insert(labels::REVISION_HASH.to_owned(), hash_text(self.hash));
-        for slots in &self.slots {
-            let slot = slots.least_used(peers);
-            take_slot(&mut spec, &slots.label, &slot);
+        for (slots, counts) in self.slots.iter().zip(&mut slots_in_use.0) {
+            let slot = slots.take_least_used(counts).to_string();
+            put_slot(&mut spec, &slots.label, &slot);
             labels.insert(slots.label.clone(), slot);
         }
         if let Some(node) = prefers {
@@ -112,22 +134,19 @@ impl CompleteTemplate {
 }
 
 impl Slots {
-    fn least_used(&self, peers: &[&BTreeMap<String, String>]) -> String {
-        let mut used: BTreeMap<u32, usize> = (0..self.count).map(|slot| (slot, 0)).collect();
-        for labels in peers {
-            let slot = labels.get(&self.label).and_then(|slot| slot.parse().ok());
-            if let Some(count) = slot.and_then(|slot: u32| used.get_mut(&slot)) {
-                *count += 1;
-            }
-        }
-        let least = used.into_iter().min_by_key(|&(slot, count)| (count, slot));
-        least.map_or(0, |(slot, _)| slot).to_string()
+    /// One more pod takes the first of the slots that the fewest have.
+    fn take_least_used(&self, counts: &mut BTreeMap<u32, usize>) -> u32 {
+        let free = (0..self.count).find(|slot| !counts.contains_key(slot));
+        let least = || counts.iter().min_by_key(|(_, count)| **count);
+        let slot = free.or_else(|| least().map(|(slot, _)| *slot));
+        let slot = slot.expect("a constraint has slots");
+        *counts.entry(slot).or_default() += 1;
+        slot
     }
 }
 
 /// The owner reference of a set's pods, with which the garbage collector deletes them after the set (C7).
-#[must_use]
-pub fn owner_reference(set: &ValidLocalReplicaSet) -> Value {
+pub(crate) fn owner_reference(set: &ValidLocalReplicaSet) -> Value {
     json!({
         "apiVersion": names::API_VERSION,
         "kind": "LocalReplicaSet",
@@ -139,8 +158,7 @@ pub fn owner_reference(set: &ValidLocalReplicaSet) -> Value {
 }
 
 /// The hash of a template as pods carry it.
-#[must_use]
-pub fn hash_text(hash: u32) -> String {
+pub(crate) fn hash_text(hash: u32) -> String {
     format!("{hash:08x}")
 }
 
@@ -208,7 +226,7 @@ fn keep_apart(spec: &mut Map<String, Value>, selector: &impl Serialize, topology
 }
 
 /// Puts the slot of a pod into the anti-affinity against pods of the same slot.
-fn take_slot(spec: &mut Value, label: &str, slot: &str) {
+fn put_slot(spec: &mut Value, label: &str, slot: &str) {
     let terms = spec
         .pointer_mut("/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
     for term in terms.and_then(Value::as_array_mut).into_iter().flatten() {

@@ -13,7 +13,7 @@ use crate::{
     observed_pod::ObservedPod,
     plan::Action,
     pod::Pod,
-    pod_template::{CompleteTemplate, hash_text, owner_reference},
+    pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
 };
 
 /// A request to the API server.
@@ -52,23 +52,42 @@ pub struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// The request for `action`; `None` if its pod is not known any more.
+    /// The requests for the actions of one plan, in their order. None for a pod that is not known any more.
     #[must_use]
-    pub fn of(&self, action: &Action<'_>) -> Option<Request> {
-        let needs_version = action.needs_version();
+    pub fn of(&self, actions: &[Action<'_>]) -> Vec<Option<Request>> {
+        let labels = self.pods.values().filter_map(ObservedPod::labels);
+        let mut slots_in_use = self.template.slots_of(labels);
+        let requests = actions.iter();
+        let requests = requests.map(|action| self.request(action, &mut slots_in_use));
+        requests.collect()
+    }
+
+    fn request(&self, action: &Action<'_>, slots_in_use: &mut SlotUse) -> Option<Request> {
         match action {
-            Action::Create { name, prefers, .. } => Some(self.create(name, prefers.as_deref())),
-            Action::Remove { pod, .. } => self.delete(pod, needs_version, &json!({})),
+            Action::Create { name, prefers, .. } => Some(Request {
+                verb: Verb::Create,
+                path: self.collection(),
+                body: (self.template).pod(self.set, (name, prefers.as_deref()), slots_in_use),
+            }),
+            Action::Remove { pod, .. } => self.delete(action, pod, json!({})),
             Action::ForceRemove { pod, .. } => {
-                self.delete(pod, needs_version, &json!({ "gracePeriodSeconds": 0 }))
+                self.delete(action, pod, json!({ "gracePeriodSeconds": 0 }))
             }
             Action::Adopt { pod } => {
-                let owners = json!({ "ownerReferences": [owner_reference(self.set)] });
-                self.patch(pod, "", &owners, Map::new())
+                let owner = owner_reference(self.set);
+                self.patch(
+                    pod,
+                    "",
+                    json!({ "metadata": { "ownerReferences": [owner] } }),
+                )
             }
             Action::Release { pod } => {
                 let owner = json!({ "$patch": "delete", "uid": self.set.uid });
-                self.patch(pod, "", &json!({ "ownerReferences": [owner] }), Map::new())
+                self.patch(
+                    pod,
+                    "",
+                    json!({ "metadata": { "ownerReferences": [owner] } }),
+                )
             }
             Action::CloseGate { pod } => self.gate(pod, "False", "Updating"),
             Action::OpenGate { pod } => self.gate(pod, "True", "UpToDate"),
@@ -76,27 +95,17 @@ impl Requests<'_> {
         }
     }
 
-    fn create(&self, name: &str, prefers: Option<&str>) -> Request {
-        let peers: Vec<_> = self.pods.values().filter_map(ObservedPod::labels).collect();
-        Request {
-            verb: Verb::Create,
-            path: self.collection(),
-            body: self.template.pod(self.set, (name, prefers), &peers),
-        }
-    }
-
-    fn delete(&self, pod: &Pod<'_>, needs_version: bool, options: &Value) -> Option<Request> {
+    /// Deletes a pod with these DeleteOptions.
+    fn delete(&self, action: &Action<'_>, pod: &Pod<'_>, mut options: Value) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
-        let mut preconditions = json!({ "uid": pod.uid });
-        if needs_version {
-            preconditions["resourceVersion"] = observed.resource_version().into();
+        options["preconditions"]["uid"] = pod.uid.into();
+        if action.needs_version() {
+            options["preconditions"]["resourceVersion"] = observed.resource_version().into();
         }
-        let mut body = options.clone();
-        body["preconditions"] = preconditions;
         Some(Request {
             verb: Verb::Delete,
             path: format!("{}/{}", self.collection(), pod.name),
-            body,
+            body: options,
         })
     }
 
@@ -107,16 +116,15 @@ impl Requests<'_> {
             "reason": reason,
             "lastTransitionTime": format!("{:.0}", self.now),
         });
-        let status = json!({ "conditions": [condition] });
-        let fields = Map::from_iter([("status".to_owned(), status)]);
-        self.patch(pod, "/status", &json!({}), fields)
+        let patch = json!({ "status": { "conditions": [condition] } });
+        self.patch(pod, "/status", patch)
     }
 
     /// Updates a pod in place, and records which restarts are waited for.
     fn update(&self, pod: &Pod<'_>, patch: &Patch) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
         let record = InPlaceRecord::new(patch, &observed.containers(), self.now);
-        let record = serde_json::to_string(&record).unwrap_or_default();
+        let record = serde_json::to_string(&record).expect("a record is JSON");
         let mut new_labels = json!(patch.labels);
         new_labels[labels::REVISION_HASH] = hash_text(self.template.hash).into();
         let mut new_annotations = json!(patch.annotations);
@@ -139,27 +147,18 @@ impl Requests<'_> {
             spec.insert("tolerations".to_owned(), all.cloned().collect());
         }
         let metadata = json!({ "labels": new_labels, "annotations": new_annotations });
-        let fields = Map::from_iter([("spec".to_owned(), Value::Object(spec))]);
-        self.patch(pod, "", &metadata, fields)
+        self.patch(pod, "", json!({ "metadata": metadata, "spec": spec }))
     }
 
     /// Changes a pod that still has the version that was decided from.
-    fn patch(
-        &self,
-        pod: &Pod<'_>,
-        subresource: &str,
-        metadata: &Value,
-        mut fields: Map<String, Value>,
-    ) -> Option<Request> {
+    fn patch(&self, pod: &Pod<'_>, subresource: &str, mut patch: Value) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
-        let mut metadata = metadata.clone();
-        metadata["uid"] = pod.uid.into();
-        metadata["resourceVersion"] = observed.resource_version().into();
-        fields.insert("metadata".to_owned(), metadata);
+        patch["metadata"]["uid"] = pod.uid.into();
+        patch["metadata"]["resourceVersion"] = observed.resource_version().into();
         Some(Request {
             verb: Verb::Patch,
             path: format!("{}/{}{subresource}", self.collection(), pod.name),
-            body: Value::Object(fields),
+            body: patch,
         })
     }
 

@@ -26,6 +26,8 @@ pub(super) struct MemberEvaluation<'a> {
     /// The previous status; `None` for a duplicate, which begins anew once it has a cluster of its own.
     pub(super) previous: Option<&'a ClusterStatus>,
     pub(super) eligibility: Eligibility<'a>,
+    /// Whether a status has placed replicas of the set in any member.
+    is_placed: bool,
     pub(super) scheduling: Scheduling<'a>,
     /// The most replicas that earlier writes may have requested; `None` before the first write.
     pub(super) previously_requested: Option<u64>,
@@ -83,7 +85,10 @@ pub(super) fn evaluate<'a>(
                 None => u64::MAX,
             };
             let seen = (member, previous);
-            MemberEvaluation::new(seen, eligibility, desired, adoptable, now, settings)
+            MemberEvaluation {
+                is_placed,
+                ..MemberEvaluation::new(seen, eligibility, desired, adoptable, now, settings)
+            }
         })
         .collect()
 }
@@ -148,6 +153,7 @@ impl<'a> MemberEvaluation<'a> {
             member,
             previous,
             eligibility,
+            is_placed: false,
             scheduling: if shows_scheduling {
                 let behind_since = behind_since.map(|time| time.0);
                 Scheduling::of(&member.view, behind_since, now, settings)
@@ -300,25 +306,24 @@ impl<'a> MemberEvaluation<'a> {
         open.map_or(0, u64::from)
     }
 
-    /// Whether nothing is decided before the first answer of the member. One without replicas of the set is not waited for.
-    pub(super) fn is_awaited(&self) -> bool {
+    /// Until when nothing is decided before the first answer of the member. One without replicas of the set is not waited for. A
+    /// set that no status has placed may have replicas anywhere: that of an earlier leader was perhaps never stored.
+    pub(super) fn awaited_until(&self, settings: &Config) -> Option<Timestamp> {
+        let member = self.member;
         let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0);
-        self.eligibility.is_joining()
-            && (self.member.awaited || had_replicas || self.previously_desired() > 0)
-    }
-
-    /// Until when a member whose state is not known may still give its first answer to a controller that has just started.
-    pub(super) fn may_answer_until(&self, settings: &Config) -> Option<Timestamp> {
-        let Member {
-            awaited,
-            removed,
-            invalid_kubeconfig,
-            joined,
-            ..
-        } = self.member;
-        let may_answer = *awaited && removed.is_none() && invalid_kubeconfig.is_none();
-        let until = after(*joined, settings.joining_timeout);
-        (may_answer && self.eligibility.is_unknown()).then_some(until)
+        match self.eligibility {
+            Eligibility::Joining { until } => {
+                let is_awaited = member.awaited || had_replicas || self.previously_desired() > 0;
+                is_awaited.then_some(until)
+            }
+            Eligibility::Unknown { .. } if !self.is_placed => {
+                let has_kubeconfig =
+                    member.removed.is_none() && member.invalid_kubeconfig.is_none();
+                let may_answer = member.awaited && has_kubeconfig;
+                may_answer.then(|| after(member.joined, settings.joining_timeout))
+            }
+            _ => None,
+        }
     }
 
     /// Capacity probes that the last check placed and that are requested of the member: the surge may not have allowed them yet.

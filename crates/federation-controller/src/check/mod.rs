@@ -102,7 +102,7 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             Eligibility::Joining { until } => times.push(until),
             Eligibility::Unknown { until, .. } => {
                 times.extend(until);
-                times.extend(member.evaluation.may_answer_until(settings));
+                times.extend(member.evaluation.awaited_until(settings));
             }
             Eligibility::Eligible { .. }
             | Eligibility::Lost { .. }

@@ -45,19 +45,14 @@ impl MemberTarget {
     }
 }
 
-/// Plans the targets of `members`; `None` while a member joins whose replicas may be in place already. A set for which no
-/// status has replicas may have them anywhere: that of an earlier leader was perhaps never stored.
+/// Plans the targets of `members`; `None` while a member joins whose replicas may be in place already.
 pub(super) fn plan(
     snapshot: &Snapshot<'_>,
     members: &[MemberEvaluation<'_>],
     now: Timestamp,
 ) -> Option<Plan> {
-    let clusters = &snapshot.previous.clusters;
-    let is_placed = (clusters.iter()).any(|cluster| cluster.internal.requested_replicas.is_some());
-    let is_awaited = |member: &MemberEvaluation<'_>| {
-        let may_answer = member.may_answer_until(snapshot.settings) > Some(now);
-        member.is_awaited() || !is_placed && may_answer
-    };
+    let is_awaited =
+        |member: &MemberEvaluation<'_>| member.awaited_until(snapshot.settings) > Some(now);
     if members.iter().any(is_awaited) {
         return None;
     }

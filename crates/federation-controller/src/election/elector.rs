@@ -174,6 +174,12 @@ impl Elector {
                     "continues the term of a process that ended: no running replica is removed for a while"
                 );
             }
+            if let Some(duration) = unrecorded {
+                tracing::info!(
+                    ?duration,
+                    "nobody has led for a while, or the host was restored: no running replica is removed for a while"
+                );
+            }
             let fenced_writes = self.metrics.fenced_writes.clone();
             let fence = Fence::until(until, keeps_running_until, fenced_writes);
             let end = cancel.child_token();

@@ -544,7 +544,8 @@ impl History {
     }
 }
 
-/// Whether an outage for this reason is a loss for sets with a grace period of their own: rejected credentials have another.
+/// Whether an outage for this reason is a loss for sets with a grace period of their own: rejected credentials have another, and a
+/// member answers while its nodes are waited for.
 fn counts_for_sets(reason: &str) -> bool {
     let others = [MemberReason::Unauthorized, MemberReason::NodesUnconfirmed];
     !reason.is_empty() && others.iter().all(|other| reason != other.as_str())

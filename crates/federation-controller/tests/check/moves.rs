@@ -147,7 +147,7 @@ fn f20_a_smaller_n_says_until_when_writes_of_a_dead_process_may_arrive() {
         let reason = ClusterReason::WaitingForEarlierWrites;
         assert!(
             cluster.message.ends_with(
-                "keeps 5 extra replicas until effects of before a restart of the controller, or a restore of the host, are known"
+                "keeps 5 extra replicas until it is known what happened before the controller started, or before the host was restored"
             ),
             "{}",
             cluster.message

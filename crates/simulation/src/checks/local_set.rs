@@ -153,8 +153,8 @@ impl LocalSet {
         });
     }
 
-    /// Of a Deployment that has been rolling since `oldest`: the most that it had a node for, or was to have. The others stay until
-    /// the rollout has ended, and are replaced beside it.
+    /// Of a Deployment that may count as rolling, as it has been at some time since `oldest`: the most that it had a node for, or
+    /// was to have. The others stay until the rollout has ended, and are replaced beside it.
     pub(super) fn held_without_node(&self, oldest: Instant) -> Option<u64> {
         let is_rolling = self.kind == SetKind::FederatedDeployment
             && self.complete.since(oldest).any(String::is_empty);

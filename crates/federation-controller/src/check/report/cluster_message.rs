@@ -87,7 +87,7 @@ impl ClusterMessage {
         if member.surplus() > 0 {
             let surplus = pluralize(member.surplus(), "extra replica");
             let (reason, until) = if decision.snapshot.keeps_running_until.is_some() {
-                let until = "effects of before a restart of the controller, or a restore of the host, are known";
+                let until = "it is known what happened before the controller started, or before the host was restored";
                 (ClusterReason::WaitingForEarlierWrites, until)
             } else if member.waits_for_unknown() {
                 let until = "the state of every cluster is known";

@@ -148,7 +148,7 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
     let replicas = pluralize(surplus, "replica");
     Some(if let Some(until) = decision.snapshot.keeps_running_until {
         let what = format!(
-            "effects of before a restart of the controller, or a restore of the host, before {replicas} can be removed"
+            "what happened before the controller started, or before the host was restored, to be known, before {replicas} can be removed"
         );
         ClusterWait::new(WaitReason::EarlierWrites, what, until)
     } else if member.step.waits_for_rollout {

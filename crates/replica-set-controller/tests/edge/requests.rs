@@ -1,34 +1,17 @@
 //! The requests that carry out a plan, and what each is conditional on (L12, L17, C1, C6).
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
 use std::collections::BTreeMap;
 
-use fedrs_api::{LocalReplicaSet, ValidLocalReplicaSet};
 use replica_set_controller::{
     Action, CompleteTemplate, CreateReason, Patch, Pod, RemovalRank, RemoveReason, Request,
     Requests, Verb,
 };
 use serde_json::{Value, json};
 
+use crate::fixtures::{set, set_with};
+
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 const POD: &str = "/api/v1/namespaces/shop/pods/web-a";
-
-fn set() -> ValidLocalReplicaSet {
-    let object = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet",
-        "metadata": { "name": "web", "namespace": "shop", "uid": "set" },
-        "spec": {
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": {
-                "metadata": { "labels": { "app": "web" } },
-                "spec": { "containers": [{ "name": "main", "image": "main:2" }] },
-            },
-        },
-    });
-    let set: LocalReplicaSet = serde_json::from_value(object).unwrap();
-    ValidLocalReplicaSet::check(&set).unwrap()
-}
 
 /// The request for what `action` does to a pod of version 7.
 fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
@@ -52,7 +35,7 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let facts = pods["a"].facts(&set, |_| None).unwrap();
-    requests.of(&action(&facts)).unwrap()
+    requests.of(&[action(&facts)]).pop().flatten().unwrap()
 }
 
 fn preconditions(request: &Request) -> Value {
@@ -61,6 +44,32 @@ fn preconditions(request: &Request) -> Value {
         _ => &request.body["metadata"],
     };
     json!([part["uid"], part["resourceVersion"]])
+}
+
+/// What one plan creates shares the slots evenly, as if each had been created after the other.
+#[test]
+fn l1_the_pods_of_one_plan_share_the_slots() {
+    let constraint = json!({ "antiaffinity": [{ "key": "rack", "maxPods": 2 }] });
+    let set = set_with(&json!({ "constraints": constraint }), &json!({}));
+    let template = CompleteTemplate::of(&set);
+    let requests = Requests {
+        set: &set,
+        template: &template,
+        pods: &BTreeMap::new(),
+        now: "2027-01-15T09:00:00Z".parse().unwrap(),
+    };
+    let create = |name: &str| Action::Create {
+        name: name.to_owned(),
+        prefers: None,
+        reason: CreateReason::Missing,
+    };
+    let sent = requests.of(&["a", "b", "c", "d"].map(create));
+    let label = &template.slots[0].label;
+    let slots = sent.iter().flatten();
+    let slots: Vec<_> = slots
+        .map(|sent| &sent.body["metadata"]["labels"][label])
+        .collect();
+    assert_eq!(slots, ["0", "1", "0", "1"]);
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! What a pod object says (L12, L16 to L18, C1, C6, C8).
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
-use fedrs_api::{LocalReplicaSet, ValidLocalReplicaSet};
 use jiff::Timestamp;
 use replica_set_controller::{
     Eviction, Gate, InPlace, Life, NodeState, ObservedPod, Owner, Pod, Readiness,
@@ -10,21 +7,7 @@ use replica_set_controller::{
 use rstest::rstest;
 use serde_json::{Value, json};
 
-fn set() -> ValidLocalReplicaSet {
-    let object = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet",
-        "metadata": { "name": "web", "namespace": "shop", "uid": "set" },
-        "spec": {
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": {
-                "metadata": { "labels": { "app": "web" } },
-                "spec": { "containers": [{ "name": "main", "image": "main:1" }] },
-            },
-        },
-    });
-    let set: LocalReplicaSet = serde_json::from_value(object).unwrap();
-    ValidLocalReplicaSet::check(&set).unwrap()
-}
+use crate::fixtures::set;
 
 fn at(time: &str) -> Timestamp {
     format!("2027-01-15T{time}Z").parse().unwrap()

@@ -1,40 +1,26 @@
 //! What the controller adds to the pods of a LocalReplicaSet, and takes away (L1, L3, L12, L18).
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
 use std::collections::BTreeMap;
 
-use fedrs_api::{LocalReplicaSet, ValidLocalReplicaSet};
+use fedrs_api::ValidLocalReplicaSet;
 use replica_set_controller::{Change, CompleteTemplate};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-fn set(fields: &Value, pods: &Value) -> ValidLocalReplicaSet {
-    let mut spec = json!({ "containers": [{ "name": "main", "image": "main:1" }] });
-    merge(&mut spec, pods);
-    let mut object = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet",
-        "metadata": { "name": "web", "namespace": "shop", "uid": "u-1" },
-        "spec": {
-            "replicas": 4,
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": { "metadata": { "labels": { "app": "web" } }, "spec": spec },
-        },
-    });
-    merge(&mut object["spec"], fields);
-    let set: LocalReplicaSet = serde_json::from_value(object).unwrap();
-    ValidLocalReplicaSet::check(&set).unwrap()
-}
+use crate::fixtures::set_with;
 
-fn merge(target: &mut Value, fields: &Value) {
-    for (name, value) in fields.as_object().unwrap() {
-        target[name] = value.clone();
-    }
+/// The first pod of a set.
+fn pod_of(
+    template: &CompleteTemplate,
+    set: &ValidLocalReplicaSet,
+    name: (&str, Option<&str>),
+) -> Value {
+    template.pod(set, name, &mut template.slots_of([].into_iter()))
 }
 
 fn pod(fields: &Value, pods: &Value) -> Value {
-    let set = set(fields, pods);
-    CompleteTemplate::of(&set).pod(&set, ("web-a", None), &[])
+    let set = set_with(fields, pods);
+    pod_of(&CompleteTemplate::of(&set), &set, ("web-a", None))
 }
 
 fn apart(pod: &Value) -> &Value {
@@ -47,14 +33,14 @@ fn c7_a_pod_belongs_to_its_set_and_has_the_hash_of_its_template() {
     let owner = &pod["metadata"]["ownerReferences"][0];
     assert_eq!(
         (&owner["uid"], &owner["controller"]),
-        (&json!("u-1"), &json!(true))
+        (&json!("set"), &json!(true))
     );
     let labels = &pod["metadata"]["labels"];
     assert_eq!(labels["app"], "web");
     assert_eq!(labels["fedrs.dev/account"], "tmp", "L1");
-    let hash = CompleteTemplate::of(&set(&json!({ "accountId": "tmp" }), &json!({}))).hash;
+    let hash = CompleteTemplate::of(&set_with(&json!({ "accountId": "tmp" }), &json!({}))).hash;
     assert_eq!(labels["controller-revision-hash"], format!("{hash:08x}"));
-    let scaled = set(&json!({ "accountId": "tmp", "replicas": 9 }), &json!({}));
+    let scaled = set_with(&json!({ "accountId": "tmp", "replicas": 9 }), &json!({}));
     assert_eq!(CompleteTemplate::of(&scaled).hash, hash, "L2");
 }
 
@@ -122,38 +108,45 @@ fn l1_one_pod_in_each_rack() {
     assert_eq!(*apart(&pod), json!([term]));
 }
 
-/// Pods of one slot are kept apart, so that at most as many as there are slots share a rack; each slot has as many pods.
+/// Pods of one slot are kept apart, so that at most as many as there are slots share a rack. Those of one plan, too, have each slot
+/// as often.
 #[test]
 fn l1_two_pods_in_each_rack() {
-    let set = set(&constraint(2), &json!({}));
+    let set = set_with(&constraint(2), &json!({}));
     let template = CompleteTemplate::of(&set);
     let label = &template.slots[0].label;
-    let mut pods: Vec<BTreeMap<String, String>> = Vec::new();
-    let mut taken = Vec::new();
-    for name in ["web-a", "web-b", "web-c", "web-d"] {
-        let peers: Vec<_> = pods.iter().collect();
-        let pod = template.pod(&set, (name, None), &peers);
-        let labels: BTreeMap<String, String> =
-            serde_json::from_value(pod["metadata"]["labels"].clone()).unwrap();
-        let slot = labels[label].clone();
-        let term = &apart(&pod)[0];
-        assert_eq!(term["labelSelector"]["matchLabels"][label], slot);
-        taken.push(slot);
-        pods.push(labels);
+    let with_slot = |slot: &str| BTreeMap::from([(label.clone(), slot.to_owned())]);
+    for (existing, expected) in [
+        (vec![], ["0", "1", "0", "1"]),
+        (vec!["0", "0", "1"], ["1", "0", "1", "0"]),
+        // Of an earlier constraint, or nonsense.
+        (vec!["7", "x"], ["0", "1", "0", "1"]),
+    ] {
+        let existing: Vec<_> = existing.into_iter().map(with_slot).collect();
+        let mut slots_in_use = template.slots_of(existing.iter());
+        for slot in expected {
+            let pod = template.pod(&set, ("web-a", None), &mut slots_in_use);
+            assert_eq!(pod["metadata"]["labels"][label], slot);
+            let term = &apart(&pod)[0];
+            assert_eq!(term["labelSelector"]["matchLabels"][label], slot);
+        }
     }
-    assert_eq!(taken, ["0", "1", "0", "1"]);
-    // The next one takes the place of the one that has gone.
-    pods.remove(1);
-    let peers: Vec<_> = pods.iter().collect();
-    let next = template.pod(&set, ("web-e", None), &peers);
-    assert_eq!(next["metadata"]["labels"][label], "1");
+}
+
+/// As many slots as a user likes cost nothing.
+#[test]
+fn l1_billions_of_pods_in_each_rack() {
+    let set = set_with(&constraint(2_147_483_647), &json!({}));
+    let template = CompleteTemplate::of(&set);
+    let pod = pod_of(&template, &set, ("web-a", None));
+    assert_eq!(pod["metadata"]["labels"][&template.slots[0].label], "0");
 }
 
 #[rstest]
 #[case(1, 2)]
 #[case(3, 2)]
 fn l1_another_constraint_recreates_the_pods(#[case] from: u32, #[case] to: u32) {
-    let template = |max_pods| CompleteTemplate::of(&set(&constraint(max_pods), &json!({})));
+    let template = |max_pods| CompleteTemplate::of(&set_with(&constraint(max_pods), &json!({})));
     let (from, to) = (template(from), template(to));
     assert_ne!(from.hash, to.hash);
     let change = Change::between(&from.template, &to.template);
@@ -165,9 +158,9 @@ fn l12_a_pod_that_is_recreated_prefers_its_node_and_keeps_the_affinity_of_the_us
     let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [
         { "weight": 1, "preference": { "matchExpressions": [] } },
     ] } });
-    let set = set(&json!({}), &json!({ "affinity": affinity }));
+    let set = set_with(&json!({}), &json!({ "affinity": affinity }));
     let template = CompleteTemplate::of(&set);
-    let pod = template.pod(&set, ("web-a", Some("node-1")), &[]);
+    let pod = pod_of(&template, &set, ("web-a", Some("node-1")));
     let preferred =
         &pod["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"];
     assert_eq!(preferred.as_array().unwrap().len(), 2);
