@@ -49,10 +49,11 @@ pub(crate) fn smaller(
     allowed: Strategy,
 ) -> Option<Strategy> {
     let live = found.strategy;
+    let lent = loan.map_or(live, |loan| loan.strategy);
     let goal = match live.and(allowed) {
         goal if goal.pods() > 0 => goal,
-        _ if live.pods() == 1 => live,
-        _ if !found.is_rolling() || reach(found, loan).surge > 0 => Strategy::WITHOUT_LOAN,
+        _ if live.pods() == 1 && (lent.covers(live) || !found.is_rolling()) => live,
+        _ if lent.surge > 0 || !found.is_rolling() => Strategy::WITHOUT_LOAN,
         _ => Strategy::new(1, 0),
     };
     (goal != live).then_some(goal)

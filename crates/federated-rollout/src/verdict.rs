@@ -75,8 +75,8 @@ fn settled(
     }
     let strategy = found.strategy.and(loan.strategy);
     if strategy.pods() == 0 {
-        // Nothing of it is in effect: what is, was not lent.
-        return Some(Verdict::End);
+        // Nothing of it is in effect, as it was never written: what is must come within it, so that the record shows it.
+        return Some(recall(found, loan, Strategy::default()));
     }
     let reduced = Loan {
         strategy,

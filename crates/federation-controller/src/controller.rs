@@ -216,13 +216,13 @@ impl Controller {
 
     /// The id that local ReplicaSets carry in a label: the configured name, else the host's own (F40). Waits for the host.
     async fn federation(&self) -> Arc<str> {
-        if !self.config.federation.is_empty() {
-            return self.config.federation.as_str().into();
-        }
         let mut logged = String::new();
         loop {
             let call = calls::get::<Value>(&self.host, "/api/v1/namespaces/kube-system");
             let error = match calls::within(self.config.call_timeout, call).await {
+                Ok(_) if !self.config.federation.is_empty() => {
+                    return self.config.federation.as_str().into();
+                }
                 Ok(namespace) => match namespace["metadata"]["uid"].as_str() {
                     Some(uid) => return uid.into(),
                     None => "namespace kube-system has no uid".to_owned(),

@@ -124,7 +124,7 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         elector.run(cancel, |term| process.lead(term, &state)).await;
     } else {
         metrics.leader.set(1);
-        let fence = Fence::open();
+        let fence = Fence::unelected();
         process.lead(Term { fence, end: cancel }, &state).await;
     }
     // It ends at once, and a panic was logged.

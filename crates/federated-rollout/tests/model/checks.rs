@@ -127,11 +127,8 @@ impl World {
             self.host,
         );
         if self.debt == 0 && matches!(op, Op::Sync(_)) {
-            let pods: usize = self.clusters.iter().map(|cluster| cluster.pods.len()).sum();
-            assert!(
-                pods as u64
-                    <= self.replicas.max(self.setup.replicas.iter().sum()) + self.most_surge
-            );
+            let pods: u64 = self.clusters.iter().map(Cluster::wanted_pods).sum();
+            assert!(pods <= self.replicas.max(self.setup.replicas.iter().sum()) + self.most_surge);
         }
         if let Some(portion) = self.setup.portion {
             let last = self.starts.last().copied().unwrap_or_default();

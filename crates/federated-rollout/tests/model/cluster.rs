@@ -113,6 +113,17 @@ impl Cluster {
         self.count(|pod| pod.health == Health::Available)
     }
 
+    /// Its pods, without those that its controller has not removed yet though they are no longer requested: as in Kubernetes,
+    /// a surge is about what is requested.
+    pub(crate) fn wanted_pods(&self) -> u64 {
+        let pods = self.pods.len() as u64;
+        if self.synced.generation == self.spec.generation {
+            pods
+        } else {
+            pods.min(self.spec.replicas + self.spec.strategy.surge)
+        }
+    }
+
     pub(crate) fn view(&self, started_lately: bool) -> Deployment<'static> {
         let (spec, status) = self.seen.unwrap_or((self.spec, self.status));
         Deployment {

@@ -81,6 +81,8 @@ pub(crate) struct World {
     pub(crate) host: State,
     /// What the leader decided last.
     decided: State,
+    /// What the host had when the leader started, or what it has published since.
+    published: State,
     version: u64,
     late: Vec<Late>,
     now: i64,
@@ -109,6 +111,7 @@ impl World {
             setup,
             host: State::default(),
             decided: State::default(),
+            published: State::default(),
             version: 0,
             late: Vec::new(),
             now: 0,
@@ -193,9 +196,10 @@ impl World {
         })
     }
 
-    /// What the leader continues from: that loans have ended need not be on the host.
+    /// What the leader continues from: that loans have ended need not be on the host. What is there may be an earlier leader's.
     pub(crate) fn recorded(&self) -> &State {
-        if self.decided.is_covered_by(&self.host) {
+        let is_ours = self.host.is_covered_by(&self.published);
+        if is_ours && self.decided.is_covered_by(&self.host) {
             &self.decided
         } else {
             &self.host
@@ -234,6 +238,7 @@ impl World {
             Op::Reach(cluster, reach) => self.reach(cluster % count, reach),
             Op::Restart => {
                 self.decided = self.host.clone();
+                self.published = self.host.clone();
                 for cluster in &mut self.clusters {
                     cluster.is_known &= cluster.reach == Reach::Reachable;
                 }
@@ -299,6 +304,9 @@ impl World {
         self.decided = decision.state.clone();
         if decision.state != self.host && !waits {
             self.send(publish, Late::Publish(self.version, decision.state));
+            if publish == Fate::Done {
+                self.published = self.host.clone();
+            }
         }
     }
 

@@ -359,6 +359,40 @@ fn l10_a_loan_is_recalled_if_the_step_of_the_member_has_not_begun_for_the_new_ta
     }
 }
 
+/// Found by a property test: a loan for a newer template ended before it was written, and the one before stayed in effect,
+/// on no record.
+#[test]
+fn l10_what_a_loan_that_was_never_written_leaves_in_effect_comes_within_it() {
+    let changed = |found| Deployment {
+        generation: 3,
+        observed_generation: 3,
+        ..found
+    };
+    for (found, lent, expected) in [
+        (lends(0, 1), lends(1, 0), lends(1, 0)),
+        (lends(0, 2), lends(1, 0), lends(1, 0)),
+        (lends(2, 0), lends(0, 1), lends(0, 1)),
+    ] {
+        for found in [rolling(5, 2, found), changed(rolling(5, 2, found))] {
+            let members = [member("eu", found)];
+            let rollout = Rollout {
+                target: "old",
+                paused: true,
+                ..rollout(&members, 2, 0)
+            };
+            let mut recorded = state(&[("eu", lent)]);
+            recorded.loans.get_mut("eu").unwrap().generation = 2;
+            let decision = step(&rollout, &recorded, at(0));
+            assert_eq!(
+                actions(&decision),
+                [("eu", Action::Shrink(expected))],
+                "{found:?}"
+            );
+            assert_eq!(decision.state.loans["eu"].strategy, lent);
+        }
+    }
+}
+
 #[test]
 fn l14_a_smaller_budget_recalls_the_last_loans() {
     let found = |pods| rolling(9, 0, lends(pods, 0));

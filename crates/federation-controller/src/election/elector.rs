@@ -1,7 +1,5 @@
 //! The edge of the election: reads and writes the Lease, and runs the caller's work while this process holds it.
 
-use std::time::Duration;
-
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Client;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -13,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    fence::Fence,
+    fence::{Fence, NODES_NOTICED},
     lease::{HostLease, LeaseError},
     step::{self, Acquisition, Candidate, Step, View},
 };
@@ -27,9 +25,6 @@ use crate::{
 
 /// Standbys shorten their period by up to this part, so that they do not read the Lease at the same time.
 const JITTER: f64 = 0.2;
-/// Where no outage is recorded, a member may have been without power and have returned, with pods that still say that they are ready.
-/// By then its own controllers have noticed which nodes do not run: before, no running replica is removed anywhere.
-const NODES_NOTICED: Duration = Duration::from_secs(120);
 
 /// The configuration of an [`Elector`].
 pub struct LeaderElectorConfig {

@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use http::{Method, Request, Response};
@@ -14,6 +15,10 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
+
+/// Where no outage is recorded, a member may have been without power and have returned, with pods that still say that they are ready.
+/// By then its own controllers have noticed which nodes do not run: before, no running replica is removed anywhere.
+pub(super) const NODES_NOTICED: Duration = Duration::from_secs(120);
 
 /// Why a write failed after the end of its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +33,12 @@ pub enum TermOver {
 
 /// Lets writes pass while a term lasts. Cheap to clone; clones close together.
 #[derive(Clone, Debug)]
-pub struct Fence(Option<Arc<State>>);
+pub struct Fence {
+    /// `None` if the term never ends.
+    term: Option<Arc<State>>,
+    /// Without a term: whether nobody may have led before.
+    may_follow_outage: bool,
+}
 
 #[derive(Debug)]
 struct State {
@@ -39,10 +49,23 @@ struct State {
 }
 
 impl Fence {
-    /// A fence that never closes, for a controller without leader election.
+    /// A fence that never closes, for a controller without leader election of a new federation.
     #[must_use]
     pub fn open() -> Self {
-        Self(None)
+        Self {
+            term: None,
+            may_follow_outage: false,
+        }
+    }
+
+    /// A fence that never closes, for a controller without leader election: it can't know for how long none has run, so it begins
+    /// like a leader after a time without one.
+    #[must_use]
+    pub fn unelected() -> Self {
+        Self {
+            term: None,
+            may_follow_outage: true,
+        }
     }
 
     /// A fence that closes by itself at `until`; `fenced_writes` counts the writes it holds back. Of a term that was resumed:
@@ -52,23 +75,29 @@ impl Fence {
         keeps_running_until: Option<Instant>,
         fenced_writes: Counter,
     ) -> Self {
-        Self(Some(Arc::new(State {
-            until: Mutex::new(until),
-            keeps_running_until,
-            closed: CancellationToken::new(),
-            fenced_writes,
-        })))
+        Self {
+            term: Some(Arc::new(State {
+                until: Mutex::new(until),
+                keeps_running_until,
+                closed: CancellationToken::new(),
+                fenced_writes,
+            })),
+            may_follow_outage: false,
+        }
     }
 
-    /// Until when the term must remove no replica that runs: a write of the process that held the Lease before may still be
-    /// carried out. `None` if others waited for it to expire.
+    /// Until when no replica that runs may be removed, if the host answers now: a write of the process that held the Lease
+    /// before may still be carried out, or a member may have had an outage that is not recorded. `None` if neither can be.
     pub(crate) fn keeps_running_until(&self) -> Option<Instant> {
-        self.0.as_ref()?.keeps_running_until
+        match &self.term {
+            Some(term) => term.keeps_running_until,
+            None => (self.may_follow_outage).then(|| Instant::now() + NODES_NOTICED),
+        }
     }
 
     /// Keeps the fence open until `until`. Returns whether it was still open: a closed fence stays closed.
     pub(super) fn extend(&self, until: Instant) -> bool {
-        let Some(state) = &self.0 else { return true };
+        let Some(state) = &self.term else { return true };
         let mut open_until = state.until.lock();
         let is_open = !state.closed.is_cancelled() && Instant::now() < *open_until;
         if is_open {
@@ -79,7 +108,7 @@ impl Fence {
 
     /// Closes it permanently.
     pub(super) fn close(&self) {
-        if let Some(state) = &self.0 {
+        if let Some(state) = &self.term {
             state.closed.cancel();
         }
     }
@@ -88,7 +117,7 @@ impl Fence {
     /// is sent, and a request that is in progress when the fence closes is aborted. Errors are [`TermOver`].
     #[must_use]
     pub fn guard(&self, client: &Client) -> Client {
-        let Some(state) = &self.0 else {
+        let Some(state) = &self.term else {
             return client.clone();
         };
         let guarded = Guarded {

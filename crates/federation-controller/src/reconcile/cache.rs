@@ -157,12 +157,15 @@ impl Cached {
         false
     }
 
-    /// What is lent to members, as the host has recorded it: by our last write, or by a later one of another leader. With the
-    /// progress that was seen since, and without the loans that have ended.
+    /// What is lent to members, as the host has recorded it: by our last write, or by another one, as a leader's whose status
+    /// arrived after its term. In what we have published ourselves, with the progress that was seen since, and without the loans
+    /// that have ended.
     pub(super) fn recorded_rollout(&self, entry: &Entry) -> RolloutRecord {
         let recorded = self.host_record(entry);
         let decided = RolloutRecord::of(&self.status);
-        let mut known = if decided.is_covered_by(&recorded) {
+        let published = self.published.as_deref().map(RolloutRecord::of);
+        let is_ours = recorded.is_covered_by(&published.unwrap_or_default());
+        let mut known = if is_ours && decided.is_covered_by(&recorded) {
             decided
         } else {
             recorded
@@ -361,7 +364,8 @@ fn parse(version: Option<&str>) -> ResourceVersion {
 
 #[cfg(test)]
 mod tests {
-    use fedrs_api::{SetKind, finalizers};
+    use federated_rollout::{Loan, State};
+    use fedrs_api::{RolloutStatus, SetKind, finalizers};
     use serde_json::json;
 
     use super::*;
@@ -436,6 +440,39 @@ mod tests {
         put(65, status(2, 99));
         put(68, status(2, 98));
         assert_eq!(written, [2, 7, 16, 33, 50, 60, 64, 68]);
+    }
+
+    /// Found by a property test: moves used what a leader that had ended lent with a status that arrived late.
+    #[test]
+    fn l14_loans_end_by_our_decision_only_if_we_have_published_them() {
+        let loans = |members: &[&str]| {
+            let loan = |member: &&str| ((*member).to_owned(), Loan::default());
+            let rollout = RolloutStatus {
+                record: State {
+                    loans: members.iter().map(loan).collect(),
+                    ..State::default()
+                },
+                ..RolloutStatus::default()
+            };
+            FederatedReplicaSetStatus {
+                rollout: Some(Box::new(rollout)),
+                ..FederatedReplicaSetStatus::default()
+            }
+        };
+        let known = |published: &[&str], decided: &[&str], recorded: &[&str]| {
+            let cached = Cached {
+                published: Some(Arc::new(loans(published))),
+                status: Arc::new(loans(decided)),
+                ..Cached::default()
+            };
+            let mut entry = entry("a", "8", true);
+            entry.status = Some(Arc::new(loans(recorded)));
+            let known = cached.recorded_rollout(&entry).state.loans;
+            known.into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(known(&["eu"], &[], &["eu"]), Vec::<String>::new());
+        assert_eq!(known(&[], &[], &["eu"]), ["eu"]);
+        assert_eq!(known(&["eu"], &["eu", "us"], &["eu"]), ["eu"]);
     }
 
     #[test]

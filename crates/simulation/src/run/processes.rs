@@ -31,6 +31,8 @@ const EVENTS: usize = 4096;
 pub(super) struct Processes {
     /// Whether they take part in an election.
     elect: bool,
+    /// Whether one ran already.
+    ran: bool,
     slots: Vec<Option<Process>>,
     /// The members with a kubeconfig in a file, and the cluster of each.
     files: BTreeMap<String, String>,
@@ -124,6 +126,7 @@ impl Processes {
         let files = files.into_iter().map(|name| (name.clone(), name));
         Self {
             elect: candidates > 0,
+            ran: false,
             slots: (0..candidates.max(1)).map(|_| None).collect(),
             files: files.collect(),
             recorder,
@@ -166,7 +169,12 @@ impl Processes {
             });
             tokio::spawn(suspension.clone().around(election))
         } else {
-            tokio::spawn(work(parts, files.clone(), Fence::open(), cancel.clone()))
+            let fence = if std::mem::replace(&mut self.ran, true) {
+                Fence::unelected()
+            } else {
+                Fence::open()
+            };
+            tokio::spawn(work(parts, files.clone(), fence, cancel.clone()))
         };
         self.slots[number] = Some(Process {
             lifetime,
