@@ -44,6 +44,7 @@ impl<'a> Decision<'a> {
         let evaluations = evaluate(
             snapshot.members,
             previous,
+            snapshot.keeps_running_until.is_some(),
             Some(DesiredSpec {
                 hash: snapshot.desired.spec,
                 replicas: snapshot.frs.replicas,

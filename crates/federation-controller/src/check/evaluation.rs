@@ -28,6 +28,8 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) eligibility: Eligibility<'a>,
     /// Whether a status has placed replicas of the set in any member.
     is_placed: bool,
+    /// Whether statuses of earlier leaders may be missing: see [`keeps_running_until`](super::snapshot::Snapshot::keeps_running_until).
+    lacks_statuses: bool,
     pub(super) scheduling: Scheduling<'a>,
     /// The most replicas that earlier writes may have requested; `None` before the first write.
     pub(super) previously_requested: Option<u64>,
@@ -53,10 +55,12 @@ pub(super) struct DesiredSpec {
     pub(super) replicas: u32,
 }
 
-/// Evaluates `members` at `now`, in their order; an invalid set has no `desired` spec.
+/// Evaluates `members` at `now`, in their order; an invalid set has no `desired` spec. Statuses of earlier leaders may be missing if
+/// the set `lacks_statuses`.
 pub(super) fn evaluate<'a>(
     members: &'a [Member],
     previous: &'a [ClusterStatus],
+    lacks_statuses: bool,
     desired: Option<DesiredSpec>,
     now: Timestamp,
     settings: &Config,
@@ -87,6 +91,7 @@ pub(super) fn evaluate<'a>(
             let seen = (member, previous);
             MemberEvaluation {
                 is_placed,
+                lacks_statuses,
                 ..MemberEvaluation::new(seen, eligibility, desired, adoptable, now, settings)
             }
         })
@@ -154,6 +159,7 @@ impl<'a> MemberEvaluation<'a> {
             previous,
             eligibility,
             is_placed: false,
+            lacks_statuses: false,
             scheduling: if shows_scheduling {
                 let behind_since = behind_since.map(|time| time.0);
                 Scheduling::of(&member.view, behind_since, now, settings)
@@ -267,12 +273,12 @@ impl<'a> MemberEvaluation<'a> {
     }
 
     /// Of the requested replicas beyond `believed`, those that an earlier leader may have requested although no status shows it:
-    /// all of a first external change, and then those that the writes since have left. The member may not tell the truth: nothing
-    /// is added by further changes, nor while it carries out no writes.
+    /// all of a first external change, or while statuses may be missing, and then those that the writes since have left. The
+    /// member may not tell the truth: nothing is added by further changes, nor while it carries out no writes.
     pub(super) fn unpublished(&self, believed: u64) -> u64 {
         let most = if self.writes.fails_repeatedly() {
             0
-        } else if self.writes.has_unknown_writer(self.generation()) {
+        } else if self.lacks_statuses || self.writes.has_unknown_writer(self.generation()) {
             u64::MAX
         } else {
             self.previously_unpublished()

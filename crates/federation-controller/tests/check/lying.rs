@@ -144,3 +144,20 @@ fn f20_replicas_that_an_unrecorded_write_requested_stay_until_they_are_replaced(
         .step_unless(|action| (action.member == "b").then(|| Outcome::Unknown("deadline".into())));
     assert!(world.ready() >= 12, "{:?}", decided.actions);
 }
+
+/// Found by the simulation: the backup of the host was of before a drain, and of after an external change of the other member.
+#[test]
+fn f20_after_an_outage_of_the_host_all_that_is_requested_counts_whoever_changed_the_set_before() {
+    for (is_after_outage, requested) in [(false, 4), (true, 0)] {
+        let mut world = settled(true);
+        let writes = &mut world.previous.clusters[2].internal.writes;
+        (writes.drift_count, writes.written_generation) = (1, Some(2));
+        hold(&mut world.members[0], 0, 0);
+        hold(&mut world.members[2], 12, 8);
+        world.keeps_running_until = is_after_outage.then_some(world.now + 120);
+        world.step_unless(|action| {
+            (action.member == "c").then(|| Outcome::Conflict("changed meanwhile".into()))
+        });
+        assert_eq!(world.placed()[0], requested, "{is_after_outage}");
+    }
+}

@@ -74,7 +74,14 @@ fn message(errors: &[FieldError]) -> String {
 /// The entries of the last layout, and of members that have a local ReplicaSet, with their current counts.
 fn clusters(invalid: &InvalidFrs<'_>, now: Timestamp) -> Vec<ClusterStatus> {
     let previous = &invalid.previous.clusters;
-    let evaluations = evaluate(invalid.members, previous, None, now, invalid.settings);
+    let evaluations = evaluate(
+        invalid.members,
+        previous,
+        false,
+        None,
+        now,
+        invalid.settings,
+    );
     let current: Vec<_> = evaluations
         .iter()
         .filter(|member| !member.eligibility.is_joining())
