@@ -33,14 +33,34 @@ impl Observed {
 
     /// The time since which any state of a member may still count as current.
     pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
+        let oldest = self.members[member].visibility.oldest_belief(self.config());
+        let lost = self.unnoticed_power_loss(member);
+        lost.map_or(oldest, |lost| oldest.min(lost - self.max_age()))
+    }
+
+    /// The numbers of pods of `part` in a member that may still count as running.
+    pub(super) fn believed_ready<'a>(
+        &self,
+        member: &str,
+        part: &'a LocalSet,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let oldest = self.oldest_belief(member);
+        let reported = self
+            .unnoticed_power_loss(member)
+            .map(|lost| part.reported_ready.since(lost));
+        part.ready
+            .since(oldest)
+            .chain(reported.into_iter().flatten())
+            .copied()
+    }
+
+    /// When a member lost its power, if nothing has shown that yet.
+    fn unnoticed_power_loss(&self, member: &str) -> Option<Instant> {
         let member = &self.members[member];
-        let oldest = member.visibility.oldest_belief(self.config());
-        let is_unnoticed = |lost: &Instant| {
+        member.power_lost_at.filter(|lost| {
             lost.elapsed() < NODE_GRACE + self.max_age()
                 && !member.visibility.was_noticed_after(*lost)
-        };
-        let lost = member.power_lost_at.filter(is_unnoticed);
-        lost.map_or(oldest, |lost| oldest.min(lost - self.max_age()))
+        })
     }
 
     /// Whether the controller must know by now that the state of a member is unknown.

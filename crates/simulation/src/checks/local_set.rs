@@ -48,6 +48,8 @@ pub(crate) struct LocalSet {
     pub(crate) called_unknown: Option<Instant>,
     /// Pods that are ready, and run.
     pub(crate) ready: History<u64>,
+    /// Pods that say that they are ready, also those that do not run for want of power.
+    pub(super) reported_ready: History<u64>,
     /// `status.availableReplicas`.
     pub(crate) counted: History<u64>,
     /// Pods with the label of fedrs on nodes that work.
@@ -84,6 +86,7 @@ impl LocalSet {
             planned: History::starting(0),
             called_unknown: None,
             ready: History::starting(0),
+            reported_ready: History::starting(0),
             counted: History::starting(0),
             placed: History::starting(0),
             reach: History::starting(Reach::default()),

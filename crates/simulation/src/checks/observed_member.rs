@@ -156,16 +156,20 @@ impl ObservedMember {
             let placed = self.pods.values().filter(|pod| {
                 (pod.owner == local.uid || self.owners.get(&pod.owner) == Some(&local.uid))
                     && !pod.node.is_empty()
-                    && !self.nodes_without_power.contains(&pod.node)
             });
-            let (mut pods, mut ready) = (0, 0);
+            let (mut pods, mut ready, mut reported) = (0, 0, 0);
             for pod in placed {
+                reported += u64::from(pod.is_ready);
+                if self.nodes_without_power.contains(&pod.node) {
+                    continue;
+                }
                 let works = self.nodes.get(&pod.node) != Some(&false)
                     && !self.failed_nodes.contains(&pod.node);
                 let is_seen = pod.is_labeled && works;
                 pods += u64::from(is_seen);
                 ready += u64::from(pod.is_ready);
             }
+            local.reported_ready.put(reported);
             changed |= ready != *local.ready.now();
             local.ready.put(ready);
             local.placed.put(pods);

@@ -34,14 +34,14 @@ impl ScaleDown<'_> {
         let mut in_others = 0;
         for (other, part) in observed.parts(name) {
             let oldest = observed.oldest_belief(other);
-            let believed = part.ready.since(oldest);
+            let believed = observed.believed_ready(other, part);
             if other == member {
                 let at_least = counted.min(*part.ready.now());
-                let ready = believed.map(|ready| at_least.max(*ready));
+                let ready = believed.map(|ready| at_least.max(ready));
                 of_member = Some(ready.collect::<Vec<_>>());
             } else if !(strict && observed.is_known_to_be_unknown(other)) {
-                let counted = part.counted.since(oldest).max();
-                let available = believed.max().min(counted).copied().unwrap_or(0);
+                let counted = part.counted.since(oldest).max().copied();
+                let available = believed.max().min(counted).unwrap_or(0);
                 in_others += available.min(part.fewest_requested(oldest));
             }
         }
