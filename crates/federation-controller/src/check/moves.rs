@@ -5,6 +5,8 @@
 //! by the surge. Every write of a step is safe by itself: a crash after any of them, or one that fails, leaves no fewer running
 //! than before, and no more than allowed.
 
+use std::ops::{Add, Sub};
+
 use planted_bugs::{PlantedBug, is_planted};
 
 /// One writable cluster, as far as moves depend on it.
@@ -57,21 +59,45 @@ impl ReplicaState {
     }
 
     /// Of `running` replicas, those for which replicas elsewhere may be removed.
-    fn trusted(&self, running: u64) -> u64 {
+    fn trusted(&self, running: u64) -> Trusted {
         if self.unreliable {
-            0
-        } else {
-            running.min(self.limit)
+            return Trusted::default();
+        }
+        Trusted {
+            believed: running.min(self.limit),
+            with_unpublished: running.min(self.limit.saturating_add(self.unpublished)),
         }
     }
+}
 
-    /// Of `running` replicas, those for which replicas elsewhere may be removed that nobody is known to have requested: these as
-    /// well. Otherwise several clusters with such replicas would keep them all for ever, for want of surge.
-    fn trusted_for_unpublished(&self, running: u64) -> u64 {
-        if self.unreliable {
-            0
-        } else {
-            running.min(self.limit.saturating_add(self.unpublished))
+/// Replicas for which others may be removed.
+#[derive(Clone, Copy, Default)]
+struct Trusted {
+    /// Those that clusters are believed to have.
+    believed: u64,
+    /// These, and those that an earlier leader may have requested: a reason to remove others of the kind. Otherwise several clusters
+    /// with such replicas would keep them all for ever, for want of surge.
+    with_unpublished: u64,
+}
+
+impl Add for Trusted {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            believed: self.believed + other.believed,
+            with_unpublished: self.with_unpublished + other.with_unpublished,
+        }
+    }
+}
+
+impl Sub for Trusted {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            believed: self.believed - other.believed,
+            with_unpublished: self.with_unpublished - other.with_unpublished,
         }
     }
 }
@@ -93,7 +119,19 @@ pub(super) struct Bounds {
 
 /// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
 pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
-    let mut next: Vec<u64> = states.iter().map(|state| state.requested).collect();
+    let mut next = without_surplus(states, bounds);
+    // Removed replicas are still there until the member has deleted them, which may take time, or fail.
+    let present = states.iter().map(ReplicaState::present).sum();
+    let growth = bounds.ceiling.saturating_sub(present);
+    if !bounds.has_unwritable {
+        release_pending(&mut next, states, growth);
+    }
+    grow(&mut next, states, growth);
+    next
+}
+
+/// The requested replicas without those beyond the target that may go.
+fn without_surplus(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     // What was requested elsewhere while a cluster was lost may still start: it is not taken back before its replicas count.
     // Nor is what cannot be replaced now.
     let is_back = |state: &ReplicaState| state.unreliable && state.present() > 0;
@@ -102,14 +140,9 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let reliable = states.iter().filter(|state| !state.unreliable);
     let reliable = reliable.map(|state| state.requested).sum::<u64>();
     let mut requested = reliable + bounds.on_hold.unwrap_or(0);
-    let running = states.iter().map(|state| (state, state.running()));
-    let mut trusted: u64 = (running.clone())
-        .map(|(state, running)| state.trusted(running))
-        .sum();
-    let mut trusted_for_unpublished: u64 = running
-        .map(|(state, running)| state.trusted_for_unpublished(running))
-        .sum();
-    for (next, state) in next.iter_mut().zip(states) {
+    let trusted = (states.iter()).map(|state| state.trusted(state.running()));
+    let mut trusted = trusted.fold(Trusted::default(), Add::add);
+    let next = states.iter().map(|state| {
         let surplus = state.requested.saturating_sub(state.target);
         // The member's controller removes pods that are not ready first.
         let not_running = state.requested - state.ready.min(state.requested);
@@ -123,24 +156,22 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
         let running = state.running();
         let spare = |elsewhere: u64| (elsewhere + running).saturating_sub(bounds.floor);
         let elsewhere = trusted - state.trusted(running);
-        let unpublished_elsewhere =
-            trusted_for_unpublished - state.trusted_for_unpublished(running);
         let beyond_limit = running.saturating_sub(state.limit);
-        let spare = spare(elsewhere).max(spare(unpublished_elsewhere).min(beyond_limit));
+        let spare =
+            spare(elsewhere.believed).max(spare(elsewhere.with_unpublished).min(beyond_limit));
         let removed = (surplus - idle).min(spare);
-        let left = running.saturating_sub(removed);
-        trusted = elsewhere + state.trusted(left);
-        trusted_for_unpublished = unpublished_elsewhere + state.trusted_for_unpublished(left);
-        *next -= idle + removed;
+        trusted = elsewhere + state.trusted(running.saturating_sub(removed));
         // Pods that the member has yet to remove are requested again, which creates no new ones.
-        *next = state.target.min(state.ready).max(*next);
-    }
-    // Removed replicas are still there until the member has deleted them, which may take time, or fail.
-    let present = states.iter().map(ReplicaState::present).sum();
-    let mut growth = bounds.ceiling.saturating_sub(present);
-    if !bounds.has_unwritable {
-        release_pending(&mut next, states, growth);
-    }
+        state
+            .target
+            .min(state.ready)
+            .max(state.requested - idle - removed)
+    });
+    next.collect()
+}
+
+/// Adds replicas that are missing, those first that can run.
+fn grow(next: &mut [u64], states: &[ReplicaState], mut growth: u64) {
     for wanted in [ReplicaState::schedulable_target, |state: &ReplicaState| {
         state.target
     }] {
@@ -153,7 +184,6 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
             *next += missing;
         }
     }
-    next
 }
 
 /// Removes pending replicas where others may run once they are requested, if `growth` is not enough for these: pending
