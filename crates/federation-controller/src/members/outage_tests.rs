@@ -3,6 +3,8 @@
 #[path = "outage_tests/leaders.rs"]
 mod leaders;
 
+use fedrs_api::MemberInternalState;
+
 use super::{Contact::*, *};
 
 const GRACE: u64 = 60;
