@@ -93,14 +93,22 @@ impl Observed {
         self.has_lied_within(member, NODE_STATUS + self.max_age())
     }
 
-    /// Whether the controller has listed a member whose events are missing since then, or any member since its outage ended.
+    /// Whether the controller has listed what it misses of a member since then, if only events are missing, or all of any member
+    /// since its outage ended.
     pub(crate) fn is_listed_since(&self, member: &str, time: Option<Instant>) -> bool {
         let ObservedMember {
             visibility, listed, ..
         } = &self.members[member];
-        let is_listed = |since| listed.iter().all(|listed| *listed >= since);
+        let [sets, pods] = listed;
+        let missed = if visibility.is_only(&Fault::PodsSilent.to_string()) {
+            *pods
+        } else if visibility.is_only(&Fault::ReplicaSetsSilent.to_string()) {
+            *sets
+        } else {
+            *sets.min(pods)
+        };
         let ended = visibility.ended();
-        visibility.is_listed() && is_listed(time) || ended.is_some() && is_listed(ended)
+        visibility.is_listed() && missed >= time || ended.is_some() && sets.min(pods) >= &ended
     }
 
     /// Whether the member was restored: for half an hour its watches may not show what was, if it has given as many versions since.
