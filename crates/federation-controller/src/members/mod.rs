@@ -8,6 +8,7 @@
 //! ```
 
 mod connection;
+mod contact;
 mod context;
 pub mod directory;
 mod inbox;
@@ -15,6 +16,7 @@ pub mod kubeconfig;
 mod member_handle;
 mod namespaces;
 mod outage;
+mod recorded_outage;
 mod registry;
 mod renewal;
 mod secret;

@@ -10,15 +10,16 @@
 //! Durations are measured by the clock of the process. What earlier leaders observed is added; the time between two leaders
 //! does not count.
 
-mod record;
-
 use std::time::Duration;
 
-use fedrs_api::MemberReason;
+use fedrs_api::{MemberInternalState, MemberReason};
 use planted_bugs::{PlantedBug, is_planted};
 use tokio::time::Instant;
 
-use record::{EarlierOutage, Recorded};
+use super::{
+    contact::Contact,
+    recorded_outage::{EarlierOutage, Recorded, in_steps, recorded_seconds},
+};
 
 /// A member that is healthy for so long counts as stable: its losses are forgotten.
 const STABLE_AFTER: Duration = Duration::from_secs(3600);
@@ -26,57 +27,6 @@ const STABLE_AFTER: Duration = Duration::from_secs(3600);
 const MAX_STABILIZATION: Duration = Duration::from_secs(1800);
 /// Outages whose lengths are kept, the longest: as many losses make the longest stabilization of the defaults.
 const KEPT_OUTAGES: usize = 6;
-
-/// What the last probe of a member showed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Contact {
-    /// Nothing: it is not probed, or has not been yet.
-    #[default]
-    Unknown,
-    Answers,
-    /// It answers again, and none of its nodes has reported since: no outage ends, and none begins.
-    Unconfirmed,
-    /// It answers, and none of its nodes is ready.
-    NoReadyNodes,
-    /// It answers, and rejects the credentials.
-    Unauthorized,
-    /// No answer, but fewer times in a row than the failure threshold.
-    Failing,
-    /// No answer as many times in a row.
-    Unreachable,
-    /// Its kubeconfig was removed.
-    Removed,
-}
-
-impl Contact {
-    /// Why the member may be lost.
-    fn reason(self) -> Option<MemberReason> {
-        match self {
-            Self::Unknown | Self::Answers | Self::Unconfirmed => None,
-            Self::NoReadyNodes => Some(MemberReason::NoReadyNodes),
-            Self::Unauthorized => Some(MemberReason::Unauthorized),
-            Self::Failing | Self::Unreachable => Some(MemberReason::Unreachable),
-            Self::Removed => Some(MemberReason::Removed),
-        }
-    }
-
-    /// Whether it can show that the member is lost: a few failures in a row do not.
-    fn shows_outage(self) -> bool {
-        self.reason().is_some() && self != Self::Failing
-    }
-
-    fn is_answer(self) -> bool {
-        matches!(
-            self,
-            Self::Answers | Self::Unconfirmed | Self::NoReadyNodes | Self::Unauthorized
-        )
-    }
-
-    /// Whether it shows anything about the connection to the member.
-    fn is_probed(self) -> bool {
-        !matches!(self, Self::Unknown | Self::Removed)
-    }
-}
 
 /// The durations of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -233,6 +183,44 @@ pub(super) fn observe(
 }
 
 impl History {
+    /// Continues from what an earlier leader recorded. Returns whether that was not known yet.
+    pub(super) fn resume(&mut self, recorded: &MemberInternalState) -> bool {
+        if self.recorded != Recorded::Unread {
+            return false;
+        }
+        self.losses = self.losses.max(u32::try_from(recorded.losses).unwrap_or(0));
+        self.earlier = EarlierOutage::of(recorded);
+        self.recorded = Recorded::Kept(recorded.clone());
+        if self.contact.is_probed() && self.contact != Contact::Unconfirmed {
+            self.take_record(self.contact.reason());
+        }
+        true
+    }
+
+    /// Adds the recorded durations to those of the same outage, or the same health, that this process has measured.
+    fn take_record(&mut self, reason: Option<MemberReason>) {
+        let Some(recorded) = self.recorded.supersede() else {
+            return;
+        };
+        let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let lasted = seconds(recorded.outage_seconds);
+        for outage in recorded.ended_outages {
+            self.keep_outage(seconds(outage));
+        }
+        match (reason, &mut self.outage) {
+            (Some(reason), Some(outage)) if recorded.outage_reason == reason.as_str() => {
+                outage.span.earlier += lasted;
+            }
+            // It ended while there was no leader.
+            _ if counts_for_sets(&recorded.outage_reason) => self.keep_outage(lasted),
+            _ => {}
+        }
+        if let (None, Some(healthy)) = (reason, &mut self.healthy) {
+            healthy.earlier += seconds(recorded.healthy_seconds);
+            self.returned_unseen = !self.ended_outages.is_empty();
+        }
+    }
+
     fn keep_outage(&mut self, length: Duration) {
         self.ended_outages.push(length);
         self.ended_outages.sort_unstable_by(|a, b| b.cmp(a));
@@ -412,6 +400,48 @@ impl History {
         }
         let until = self.healthy?.reaches(needed);
         (until > now).then_some(until)
+    }
+
+    /// What a later leader has to know.
+    pub(super) fn record(&self, periods: &Periods, now: Instant) -> MemberInternalState {
+        if let Recorded::Kept(recorded) = &self.recorded {
+            return recorded.clone();
+        }
+        let lost = self.state.lost.is_some() || self.was_lost();
+        // Failed probes, fewer than the threshold, are no outage by themselves.
+        let shows = |outage: &CurrentOutage| {
+            let is_outage = self.contact.shows_outage() || !outage.span.earlier.is_zero();
+            let has_answered = self.answers_since.is_some() && outage.was_decidable;
+            lost || has_answered || self.is_decidable && is_outage
+        };
+        let outage = self.outage.filter(shows);
+        // A later leader has to wait for the nodes, too.
+        let unconfirmed = self.answers_since.map(|_| MemberReason::NodesUnconfirmed);
+        let losses = self.losses.max(saturate(self.ended_outages.len()));
+        let stabilization = stabilization(losses, periods);
+        let healthy = self.healthy.map_or(Duration::ZERO, |healthy| {
+            healthy.length(now).min(stabilization)
+        });
+        let outage_seconds = |outage: CurrentOutage| {
+            let length = outage.span.length(self.answers_since.unwrap_or(now));
+            // A later leader considers it lost, too.
+            let lost_after = self.state.lost.map_or(Duration::ZERO, |_| self.lost_after);
+            recorded_seconds(length, self.state.lost_at.is_some()).max(in_steps(lost_after, 1))
+        };
+        MemberInternalState {
+            outage_reason: (outage.map(|outage| outage.reason).or(unconfirmed))
+                .map(|reason| reason.to_string())
+                .unwrap_or_default(),
+            outage_seconds: outage.map_or(0, outage_seconds),
+            lost,
+            losses: self.losses.into(),
+            healthy_seconds: in_steps(healthy, stabilization.as_secs() / 4),
+            ended_outages: self
+                .ended_outages
+                .iter()
+                .map(|outage| in_steps(*outage, 1))
+                .collect(),
+        }
     }
 }
 

@@ -20,8 +20,9 @@ use parking_lot::RwLock;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
+    contact::Contact,
     namespaces::namespace_state,
-    outage::{Contact, History, Observed, OutageState, Periods, observe},
+    outage::{History, Observed, OutageState, Periods, observe},
     source_error::SourceError,
 };
 use crate::{
