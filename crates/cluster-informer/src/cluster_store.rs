@@ -186,12 +186,11 @@ impl ClusterStore {
     /// Sets the result of a probe. If the member returns, what is known dates from before the outage, and is listed again (F39).
     pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
         let was_unreachable = matches!(self.whole.health(), Health::Unreachable { .. });
-        let is_first = !self.whole.has_been_healthy();
         let change = self.whole.set_health(health.clone());
-        let returns_first = is_first && change == HealthChange::Returned;
-        // An API server that rejects the credentials runs, and with it what watches the nodes. One that starts answers first
-        // that it knows no permissions, then that it is not ready.
-        if change != HealthChange::Unchanged && was_unreachable || returns_first {
+        // An API server that starts answers first that it knows no permissions, then that it is not ready: a member that rejected the
+        // credentials may have been without power before.
+        if change == HealthChange::Returned || change != HealthChange::Unchanged && was_unreachable
+        {
             self.change_nodes(|nodes, _| nodes.begin_confirmation());
         }
         if change == HealthChange::Returned {
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn f33_what_a_member_shows_at_its_first_answer_after_failures_is_not_believed() {
+    fn f33_what_a_member_shows_when_it_answers_again_is_not_believed() {
         let (since, message) = (Timestamp::from_second(900).unwrap(), String::new());
         let failing = Health::Failing {
             since,
@@ -328,6 +327,8 @@ mod tests {
             (&[&refuses], false),
             (&[&failing, &refuses], false),
             (&[&Health::Healthy, &failing], true),
+            // An API server that starts, after an outage that was too short to be one.
+            (&[&Health::Healthy, &failing, &refuses], false),
         ] {
             let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
             let store = ClusterStore::new(clock, Duration::from_secs(30));

@@ -379,11 +379,6 @@ impl MemberStore {
         (workloads.collect(), is_news)
     }
 
-    /// Whether it has been healthy since this process knows it.
-    pub(crate) fn has_been_healthy(&self) -> bool {
-        self.state.read().has_been_healthy
-    }
-
     /// The healthy results of the probe.
     pub(crate) fn healthy_probes(&self) -> HealthyProbes {
         self.state.read().healthy_probes

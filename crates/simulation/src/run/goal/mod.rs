@@ -366,7 +366,7 @@ impl Goal {
         let members = self.members.iter().map(String::as_str);
         let layout: Vec<_> = members.zip(requested).collect();
         let wrong = layout::wrong_layout(&object, &layout)
-            .or_else(|| status::wrong_clusters(&typed, &self.members, &sets))
+            .or_else(|| status::wrong_clusters(&typed, (&self.members, &planned), &sets))
             .or_else(|| {
                 (is_planned && self.is_whole)
                     .then(|| status::wrong_whole(runner, &typed, &sets, wanted))?

@@ -27,24 +27,26 @@ const PROBLEMS: [ConditionType; 8] = [
     ConditionType::Paused,
 ];
 
-/// What the status of a set says wrongly of `members`, which have `sets`.
+/// What the status of a set says wrongly of `members`, which have `sets`, and should have what is `planned`: some may keep more.
 pub(super) fn wrong_clusters(
     frs: &FederatedReplicaSet,
-    members: &[String],
+    (members, planned): (&[String], &[u64]),
     sets: &BTreeMap<String, LocalSetState>,
 ) -> Option<String> {
-    let clusters = frs.status.iter().flat_map(|status| &status.clusters);
-    let mut known = clusters.filter(|cluster| members.contains(&cluster.name));
-    known.find_map(|cluster| {
+    let mut clusters = frs.status.iter().flat_map(|status| &status.clusters);
+    clusters.find_map(|cluster| {
+        let index = members.iter().position(|member| *member == cluster.name)?;
+        let set = &sets[&cluster.name];
+        let desired = i64::from(cluster.desired_replicas);
+        let is_desired = [set.desired, planned[index]].contains(&desired.unsigned_abs());
         let shown = [
-            cluster.desired_replicas,
             cluster.replicas,
             cluster.ready_replicas,
             cluster.available_replicas,
         ];
-        let set = &sets[&cluster.name];
-        let real = [set.desired, set.existing, set.available, set.available];
+        let real = [set.existing, set.available, set.available];
         let is_wrong = shown.map(i64::from) != real.map(u64::cast_signed)
+            || !is_desired
             || cluster.updated_replicas > cluster.replicas
             || cluster.unscheduled_replicas > 0;
         is_wrong.then(|| format!("the status shows {cluster:?}, where there is {set:?}"))
