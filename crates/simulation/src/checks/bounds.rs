@@ -111,8 +111,9 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
         .filter(|(other, part)| {
             let mut taken = part.is_taken.since(observed.oldest_belief(other));
             // What a member without ready nodes runs, or a ReplicaSet that is being deleted, is replaced, and what another
-            // controller has taken is not ours.
+            // controller has taken, or was released, is not ours.
             !part.is_terminating
+                && *part.is_labeled.now()
                 && observed.is_known_to_be_back(other)
                 && observed.has_ready_nodes(other)
                 && !observed.was_never_published(other, part)
