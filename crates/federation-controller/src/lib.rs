@@ -12,22 +12,15 @@
 //! All decisions are in [`check`]; everything else moves data. Of several processes one leads, for a term at a time:
 //! [`election`].
 
-pub mod calls;
 pub mod check;
-pub mod clock;
 pub mod config;
 mod controller;
-pub mod election;
 pub mod forecast;
 pub mod members;
 pub mod metrics;
 pub mod preferences;
 pub mod rbac;
-pub mod watchdog;
 
-mod error_text;
-mod event;
-mod event_recorder;
 mod executor;
 mod finalizer;
 mod frs_object;
@@ -42,11 +35,16 @@ mod readiness;
 mod reconcile;
 mod reconcile_queue;
 mod selector_index;
-mod short_list;
 mod trigger;
 
 pub use controller::{Controller, Running};
-pub use error_text::format_api_error;
-pub use event::{Event, EventType};
+pub use controller_base::{
+    clock, election,
+    event::{Event, EventType},
+    watchdog,
+};
 pub use readiness::{NotReady, Readiness};
 pub use reflector::printable_lines;
+
+/// Who reports the controller's events.
+pub const COMPONENT: &str = "fedrs.dev/federation-controller";

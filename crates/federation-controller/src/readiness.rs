@@ -1,59 +1,24 @@
 //! Whether the controller can do its work: the host's objects are listed, and all members are known.
 
+use controller_base::{
+    error_text::format_error,
+    list_progress::{ListProgress, ListState},
+};
 use reflector::Error;
 use tokio::sync::watch;
 
-use crate::{error_text::format_error, messages};
+use crate::messages;
 
-/// Whether a kind has been listed from the host, and why not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListState {
-    /// Whether a first list is complete.
-    pub complete: bool,
-    /// The last failure, while it lasts.
-    pub error: Option<String>,
+/// The progress of listing the host's objects of `kind`, named in the plural.
+pub(crate) fn list_progress(kind: &'static str, state: watch::Sender<ListState>) -> ListProgress {
+    ListProgress::new(kind, failed_to_list, state)
 }
 
-/// Publishes the [`ListState`] of one kind, and logs what a person has to do.
-pub(crate) struct ListProgress {
-    /// The kind, in the plural.
-    kind: &'static str,
-    state: watch::Sender<ListState>,
-}
-
-impl ListProgress {
-    /// For the objects of `kind`, named in the plural.
-    pub(crate) fn new(kind: &'static str, state: watch::Sender<ListState>) -> Self {
-        Self { kind, state }
-    }
-
-    /// A list is complete.
-    pub(crate) fn complete(&self) {
-        self.state
-            .send_if_modified(|state| !std::mem::replace(&mut state.complete, true));
-    }
-
-    /// The host has answered: a failure is over.
-    pub(crate) fn answered(&self) {
-        self.state
-            .send_if_modified(|state| state.error.take().is_some());
-    }
-
-    /// A list or a watch failed.
-    pub(crate) fn failed(&self, error: &Error) {
-        let message = match error.code() {
-            Some(404) => messages::crds_missing(self.kind),
-            Some(403) => messages::may_not_list(self.kind, &format_error(error)),
-            _ => messages::failed_to_list(self.kind, &format_error(error)),
-        };
-        self.state.send_if_modified(|state| {
-            let changed = state.error.as_deref() != Some(&message);
-            if changed {
-                tracing::warn!("{message}");
-                state.error = Some(message);
-            }
-            changed
-        });
+fn failed_to_list(kind: &str, error: &Error) -> String {
+    match error.code() {
+        Some(404) => messages::crds_missing(kind),
+        Some(403) => messages::may_not_list(kind, &format_error(error)),
+        _ => messages::failed_to_list(kind, &format_error(error)),
     }
 }
 
@@ -125,7 +90,7 @@ mod tests {
     #[test]
     fn a_failure_of_the_host_ends_with_its_next_answer() {
         let (listed, sets) = watch::channel(ListState::default());
-        let progress = ListProgress::new("FederatedReplicaSets", listed);
+        let progress = list_progress("FederatedReplicaSets", listed);
         let complete = ListState {
             complete: true,
             error: None,

@@ -15,16 +15,14 @@ mod stored;
 
 use std::time::Duration;
 
+use controller_base::calls::{self, CallError, within};
 use fedrs_api::{FieldError, ObjectKey, ValidFrs, ValidTemplate, labels, revision_name};
 use kube::Client;
 use reflector::{Collection, ReflectorSettings};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::{
-    calls::{self, CallError, within},
-    manifest::template_hash,
-};
+use crate::manifest::template_hash;
 
 pub(crate) use plan::Wanted;
 use plan::{Write, plan};

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use controller_base::event::Event;
 use fedrs_api::{
     EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, ValidFrs, ValidTemplate,
     annotations, revision_name,
@@ -11,7 +12,6 @@ use tokio::time::Instant;
 use super::Reconciler;
 use crate::{
     check::{Action, DesiredHashes, Outcomes, RolloutRecord},
-    event::Event,
     frs_store::Entry,
     history::{History, Wanted},
 };

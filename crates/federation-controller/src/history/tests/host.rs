@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use controller_base::calls::{self, CallError};
 use fedrs_api::{ValidFrs, crd, revision_name};
 use kube::Client;
 use serde_json::{Value, json};
@@ -9,7 +10,6 @@ use sim_cluster::SimCluster;
 
 use super::{owner, set, template};
 use crate::{
-    calls::{self, CallError},
     history::{History, TemplateError, Wanted},
     manifest::template_hash,
 };
