@@ -4,7 +4,8 @@
 //! election  --Term, Fence--> a controller: tasks that a watchdog watches
 //!                              |-- list_progress  whether what it watches is listed: readiness
 //!                              |-- calls          single requests, each within limits
-//!                              '-- event_recorder events about objects
+//!                              |-- event_recorder events about objects
+//!                              '-- history        ControllerRevisions of sets
 //! ```
 //!
 //! Knows neither FederatedReplicaSets nor pods, and decides nothing about them.
@@ -16,6 +17,7 @@ pub mod election;
 pub mod error_text;
 pub mod event;
 pub mod event_recorder;
+pub mod history;
 pub mod list_progress;
 pub mod short_list;
 pub mod watchdog;
