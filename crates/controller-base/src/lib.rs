@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! election  --Term, Fence--> a controller: tasks that a watchdog watches
-//!                              |-- list_progress  whether what it watches is listed: readiness
+//!                              |-- list_progress  whether what it watches is listed --> readiness
 //!                              |-- calls          single requests, each within limits
 //!                              |-- event_recorder events about objects
 //!                              '-- history        ControllerRevisions of sets
@@ -19,6 +19,7 @@ pub mod event;
 pub mod event_recorder;
 pub mod history;
 pub mod list_progress;
+pub mod readiness;
 pub mod short_list;
 pub mod watchdog;
 

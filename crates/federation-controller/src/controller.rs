@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cluster_informer::InformerSettings;
 use controller_base::{
     calls, clock::Clock, election::Fence, event_recorder::EventRecorder, list_progress::ListState,
-    watchdog::Watchdog,
+    readiness::Readiness, watchdog::Watchdog,
 };
 use dashmap::DashSet;
 use fedrs_api::{SetKind, names};
@@ -30,7 +30,6 @@ use crate::{
         SecretHandler,
     },
     metrics::Metrics,
-    readiness::Readiness,
     reconcile::Reconciler,
     reconcile_queue::ReconcileQueue,
 };

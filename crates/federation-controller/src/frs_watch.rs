@@ -16,9 +16,9 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     frs_object::FrsObject,
     frs_store::{FrsStore, Source, key_of},
+    host_lists::list_progress,
     messages,
     metrics::Metrics,
-    readiness::list_progress,
     reconcile::ReconcileCache,
     reconcile_queue::ReconcileQueue,
 };

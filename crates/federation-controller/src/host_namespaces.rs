@@ -19,7 +19,7 @@ use parking_lot::RwLock;
 use reflector::{Error, EventHandler};
 use tokio::sync::watch;
 
-use crate::{messages, readiness::list_progress, trigger::Trigger};
+use crate::{host_lists::list_progress, messages, trigger::Trigger};
 
 /// The path of the host's namespaces.
 pub(crate) const PATH: &str = "/api/v1/namespaces";

@@ -27,11 +27,11 @@ mod frs_object;
 mod frs_store;
 mod frs_watch;
 mod history;
+mod host_lists;
 mod host_namespaces;
 mod local_kind;
 mod manifest;
 mod messages;
-mod readiness;
 mod reconcile;
 mod reconcile_queue;
 mod selector_index;
@@ -41,9 +41,9 @@ pub use controller::{Controller, Running};
 pub use controller_base::{
     clock, election,
     event::{Event, EventType},
+    readiness::{NotReady, Readiness},
     watchdog,
 };
-pub use readiness::{NotReady, Readiness};
 pub use reflector::printable_lines;
 
 /// Who reports the controller's events.

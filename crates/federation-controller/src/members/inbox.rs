@@ -22,7 +22,7 @@ use reflector::{Error, EventHandler};
 use tokio::sync::{Notify, watch};
 
 use super::{secret::KubeconfigSecret, source_error::SecretsForbidden};
-use crate::readiness::list_progress;
+use crate::host_lists::list_progress;
 
 /// A change on the host.
 pub(crate) enum HostInput {

@@ -1,49 +1,37 @@
-//! Whether the controller can do its work: the host's objects are listed, and all members are known.
+//! Whether a controller can do its work: what it watches is listed, and it knows all clusters.
 
-use controller_base::{
-    error_text::format_error,
-    list_progress::{ListProgress, ListState},
-};
-use reflector::Error;
+use std::sync::Arc;
+
 use tokio::sync::watch;
 
-use crate::messages;
-
-/// The progress of listing the host's objects of `kind`, named in the plural.
-pub(crate) fn list_progress(kind: &'static str, state: watch::Sender<ListState>) -> ListProgress {
-    ListProgress::new(kind, failed_to_list, state)
-}
-
-fn failed_to_list(kind: &str, error: &Error) -> String {
-    match error.code() {
-        Some(404) => messages::crds_missing(kind),
-        Some(403) => messages::may_not_list(kind, &format_error(error)),
-        _ => messages::failed_to_list(kind, &format_error(error)),
-    }
-}
+use crate::list_progress::ListState;
 
 /// Whether the controller can do its work, for `/readyz`.
 #[derive(Clone)]
 pub struct Readiness {
-    lists: [watch::Receiver<ListState>; 4],
+    lists: Arc<[watch::Receiver<ListState>]>,
     complete: watch::Receiver<bool>,
 }
 
 impl Readiness {
-    /// Of the lists of FederatedReplicaSets, MemberClusters and Namespaces; `complete` says whether all members are known.
-    pub(crate) fn new(
-        lists: [watch::Receiver<ListState>; 4],
+    /// Of these lists; `complete` says whether all members are known.
+    #[must_use]
+    pub fn new(
+        lists: impl Into<Arc<[watch::Receiver<ListState>]>>,
         complete: watch::Receiver<bool>,
     ) -> Self {
-        Self { lists, complete }
+        Self {
+            lists: lists.into(),
+            complete,
+        }
     }
 
-    /// `Ok` once FederatedReplicaSets and members are known.
+    /// `Ok` once everything is known.
     pub fn check(&self) -> Result<(), NotReady> {
-        for state in &self.lists {
+        for state in &*self.lists {
             let state = state.borrow();
             if state.error.is_some() {
-                return Err(NotReady::Host);
+                return Err(NotReady::Lists);
             }
             if !state.complete {
                 return Err(NotReady::Listing);
@@ -57,8 +45,9 @@ impl Readiness {
     }
 
     /// Waits until everything is known; `false` if the controller ends before.
-    pub(crate) async fn wait(&mut self) -> bool {
-        for state in &mut self.lists {
+    pub async fn wait(&mut self) -> bool {
+        for state in &*self.lists {
+            let mut state = state.clone();
             if state.wait_for(|state| state.complete).await.is_err() {
                 return false;
             }
@@ -70,11 +59,11 @@ impl Readiness {
 /// Why the controller can't do its work yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
-    /// The host's objects can't be read.
-    #[error("cannot list the host's objects: see the log")]
-    Host,
+    /// Objects can't be read.
+    #[error("cannot list objects: see the log")]
+    Lists,
     /// The first lists are not complete.
-    #[error("the controller has not listed the host's objects yet")]
+    #[error("the controller has not listed all objects yet")]
     Listing,
     /// Some sources of members have not been read.
     #[error("the controller has not read all members yet")]
@@ -86,11 +75,12 @@ mod tests {
     use reflector::{ErrorKind, Verb};
 
     use super::*;
+    use crate::list_progress::ListProgress;
 
     #[test]
-    fn a_failure_of_the_host_ends_with_its_next_answer() {
+    fn a_failure_ends_with_its_next_answer() {
         let (listed, sets) = watch::channel(ListState::default());
-        let progress = list_progress("FederatedReplicaSets", listed);
+        let progress = ListProgress::new("sets", |kind, error| format!("{kind}: {error}"), listed);
         let complete = ListState {
             complete: true,
             error: None,
@@ -101,12 +91,12 @@ mod tests {
         assert_eq!(readiness.check(), Err(NotReady::Listing));
         progress.complete();
         assert_eq!(readiness.check(), Ok(()));
-        progress.failed(&Error {
+        progress.failed(&reflector::Error {
             verb: Verb::Watch,
             path: "/apis".into(),
             kind: ErrorKind::Timeout(std::time::Duration::from_secs(1)),
         });
-        assert_eq!(readiness.check(), Err(NotReady::Host));
+        assert_eq!(readiness.check(), Err(NotReady::Lists));
         // The watch continues, without another list.
         progress.answered();
         assert_eq!(readiness.check(), Ok(()));
