@@ -17,7 +17,7 @@ const REASON_SOURCES: [&str; 4] = [
     "crates/federation-controller/src/reconcile.rs",
     "crates/federation-controller/src/reconcile",
     "crates/federation-controller/src/members",
-    "crates/federation-controller/src/election/lease.rs",
+    "crates/controller-base/src/election/lease.rs",
 ];
 /// Sources that name metrics.
 const METRIC_SOURCES: [&str; 3] = [

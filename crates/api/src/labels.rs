@@ -12,6 +12,8 @@ pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";
 /// On a ControllerRevision of the host: the name of the FederatedDeployment whose template it has (L2).
 pub const FEDERATED_DEPLOYMENT: &str = "fedrs.dev/federated-deployment";
 
+/// On a ControllerRevision: the name of the LocalReplicaSet whose template it has (L2).
+pub const LOCAL_REPLICA_SET: &str = "fedrs.dev/local-replica-set";
 /// On pods of a LocalReplicaSet: the hash of the template that they have. Kubernetes' own label for that.
 pub const REVISION_HASH: &str = "controller-revision-hash";
 /// On pods of a LocalReplicaSet: the account whose quota they use (L1).

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, time::Duration};
 
+pub use controller_base::ConfigError;
+use controller_base::{duration, election::LeaderElectionConfig};
 use fedrs_api::{Surge, ValidRescheduling};
 use serde::{Deserialize, Serialize};
 
@@ -79,23 +81,6 @@ pub struct NamespacesConfig {
     pub copy_labels: Vec<String>,
 }
 
-/// The leader election, by a Lease. The names are those of client-go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct LeaderElectionConfig {
-    /// Whether leaders are elected. Yes: without an election, several processes would write.
-    pub enabled: bool,
-    /// How long standbys wait after the last renewal before they take the Lease. 15 s.
-    #[serde(with = "duration")]
-    pub lease_duration: Duration,
-    /// How long a term lasts after the last renewal. 10 s.
-    #[serde(with = "duration")]
-    pub renew_deadline: Duration,
-    /// How often the leader renews the Lease, and standbys read it. 2 s.
-    #[serde(with = "duration")]
-    pub retry_period: Duration,
-}
-
 /// What kubeconfigs from Secrets may contain. Everybody who can write such a Secret decides what the controller does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -150,17 +135,6 @@ impl Default for Config {
     }
 }
 
-impl Default for LeaderElectionConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry_period: Duration::from_secs(2),
-        }
-    }
-}
-
 impl Default for NamespacesConfig {
     fn default() -> Self {
         Self {
@@ -194,22 +168,6 @@ impl Default for ProbeConfig {
             failure_threshold: 3,
         }
     }
-}
-
-/// Why a configuration is invalid.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// Not YAML, an unknown field, a wrong type.
-    #[error("failed to parse the configuration: {0}")]
-    Parse(String),
-    /// A value out of its range.
-    #[error("{field}: {message}")]
-    Value {
-        /// The field.
-        field: &'static str,
-        /// What is wrong with it.
-        message: &'static str,
-    },
 }
 
 impl Config {
@@ -292,53 +250,9 @@ impl Config {
     }
 }
 
-impl LeaderElectionConfig {
-    /// A term has to end before another process can become the leader, and to have time for more than one renewal.
-    fn validate(&self) -> Result<(), ConfigError> {
-        if self.lease_duration <= self.renew_deadline {
-            return Err(ConfigError::Value {
-                field: "leaderElection.leaseDuration",
-                message: "must be longer than renewDeadline",
-            });
-        }
-        if self.renew_deadline <= self.retry_period.mul_f64(RETRY_JITTER) {
-            return Err(ConfigError::Value {
-                field: "leaderElection.renewDeadline",
-                message: "must be longer than 1.2 times retryPeriod",
-            });
-        }
-        Ok(())
-    }
-}
-
-/// As in client-go: a retry may come later than its period by this factor.
-const RETRY_JITTER: f64 = 1.2;
-
-/// `90s`, `1m30s`, `500ms`: never negative.
-mod duration {
-    use std::time::Duration;
-
-    use jiff::SignedDuration;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        let duration = SignedDuration::try_from(*duration).unwrap_or(SignedDuration::MAX);
-        to.collect_str(&format_args!("{duration:#}"))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        let text = String::deserialize(from)?;
-        let span: SignedDuration = text.parse().map_err(|error| {
-            D::Error::custom(format!(
-                "{text:?} is not a duration such as 90s or 1m30s: {error}"
-            ))
-        })?;
-        Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
-    }
-}
-
 /// A duration, or `never`.
 mod duration_or_never {
+    use controller_base::duration;
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer, de::IntoDeserializer};
@@ -351,7 +265,7 @@ mod duration_or_never {
         to: S,
     ) -> Result<S::Ok, S::Error> {
         match duration {
-            Some(duration) => super::duration::serialize(duration, to),
+            Some(duration) => duration::serialize(duration, to),
             None => to.serialize_str(NEVER),
         }
     }
@@ -361,7 +275,7 @@ mod duration_or_never {
     ) -> Result<Option<Duration>, D::Error> {
         match String::deserialize(from)?.as_str() {
             NEVER => Ok(None),
-            text => super::duration::deserialize(text.into_deserializer()).map(Some),
+            text => duration::deserialize(text.into_deserializer()).map(Some),
         }
     }
 }

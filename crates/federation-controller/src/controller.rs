@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use cluster_informer::InformerSettings;
+use controller_base::{
+    calls, clock::Clock, election::Fence, event_recorder::EventRecorder, list_progress::ListState,
+    readiness::Readiness, watchdog::Watchdog,
+};
 use dashmap::DashSet;
 use fedrs_api::{SetKind, names};
 use kube::Client;
@@ -14,11 +18,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    calls,
-    clock::Clock,
+    COMPONENT,
     config::Config,
-    election::Fence,
-    event_recorder::EventRecorder,
     executor::Executor,
     frs_store::FrsStore,
     frs_watch::{FrsHandler, SharedState},
@@ -29,10 +30,8 @@ use crate::{
         SecretHandler,
     },
     metrics::Metrics,
-    readiness::{ListState, Readiness},
     reconcile::Reconciler,
     reconcile_queue::ReconcileQueue,
-    watchdog::Watchdog,
 };
 
 /// The configuration and the clients of a controller.
@@ -244,6 +243,7 @@ impl Controller {
         cancel: &CancellationToken,
     ) -> (Arc<Reconciler>, Arc<Registry>) {
         let (recorder, event_writers) = EventRecorder::new(
+            COMPONENT,
             &self.host,
             self.clock.clone(),
             self.metrics.events_dropped.clone(),

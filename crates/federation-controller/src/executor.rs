@@ -47,15 +47,17 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{json_patch::JsonPatch, live_set::LiveSet};
 use crate::{
-    calls::{self, CallError},
     check::{Action, DesiredHashes, Outcome, Outcomes, Precondition, SetChange},
     config::NamespacesConfig,
-    event::Event,
     frs_store::Entry,
     host_namespaces::HostNamespaces,
     local_kind::{local_kind, local_resource},
     manifest::{Source, Workload},
     metrics::Metrics,
+};
+use controller_base::{
+    calls::{self, CallError},
+    event::Event,
 };
 
 /// Where writes to one member go. Cheap to clone.

@@ -3,19 +3,22 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use cluster_informer::ServerClock;
+use controller_base::{
+    clock::Clock,
+    error_text::format_error,
+    list_progress::{ListProgress, ListState},
+};
 use fedrs_api::{ObjectKey, SetKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use reflector::{Error, EventHandler, InvalidObject};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    clock::Clock,
-    error_text::format_error,
     frs_object::FrsObject,
     frs_store::{FrsStore, Source, key_of},
+    host_lists::list_progress,
     messages,
     metrics::Metrics,
-    readiness::{ListProgress, ListState},
     reconcile::ReconcileCache,
     reconcile_queue::ReconcileQueue,
 };
@@ -64,7 +67,7 @@ impl FrsHandler {
         Self {
             kind,
             shared,
-            progress: ListProgress::new(plural(kind), listed),
+            progress: list_progress(plural(kind), listed),
             list_began: None,
             seen: HashSet::new(),
             has_unnamed: false,

@@ -6,6 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use controller_base::{
+    error_text::format_error,
+    list_progress::{ListProgress, ListState},
+};
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::LabelSelector};
 use kube::{
     ResourceExt,
@@ -15,12 +19,7 @@ use parking_lot::RwLock;
 use reflector::{Error, EventHandler};
 use tokio::sync::watch;
 
-use crate::{
-    error_text::format_error,
-    messages,
-    readiness::{ListProgress, ListState},
-    trigger::Trigger,
-};
+use crate::{host_lists::list_progress, messages, trigger::Trigger};
 
 /// The path of the host's namespaces.
 pub(crate) const PATH: &str = "/api/v1/namespaces";
@@ -108,7 +107,7 @@ impl NamespaceHandler {
         Self {
             namespaces,
             trigger,
-            progress: ListProgress::new("Namespaces", listed),
+            progress: list_progress("Namespaces", listed),
             seen: HashSet::new(),
             warned: None,
         }

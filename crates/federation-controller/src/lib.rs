@@ -12,41 +12,39 @@
 //! All decisions are in [`check`]; everything else moves data. Of several processes one leads, for a term at a time:
 //! [`election`].
 
-pub mod calls;
 pub mod check;
-pub mod clock;
 pub mod config;
 mod controller;
-pub mod election;
 pub mod forecast;
 pub mod members;
 pub mod metrics;
 pub mod preferences;
 pub mod rbac;
-pub mod watchdog;
 
-mod error_text;
-mod event;
-mod event_recorder;
 mod executor;
 mod finalizer;
 mod frs_object;
 mod frs_store;
 mod frs_watch;
 mod history;
+mod host_lists;
 mod host_namespaces;
 mod local_kind;
 mod manifest;
 mod messages;
-mod readiness;
 mod reconcile;
 mod reconcile_queue;
 mod selector_index;
-mod short_list;
 mod trigger;
 
 pub use controller::{Controller, Running};
-pub use error_text::format_api_error;
-pub use event::{Event, EventType};
-pub use readiness::{NotReady, Readiness};
+pub use controller_base::{
+    clock, election,
+    event::{Event, EventType},
+    readiness::{NotReady, Readiness},
+    watchdog,
+};
 pub use reflector::printable_lines;
+
+/// Who reports the controller's events.
+pub const COMPONENT: &str = "fedrs.dev/federation-controller";

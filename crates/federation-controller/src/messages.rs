@@ -4,11 +4,10 @@
 use std::{fmt::Display, time::Duration};
 
 use cluster_informer::{UnreadNamespace, WorkloadTotals};
+use controller_base::short_list::short_list;
 use fedrs_api::{plural, pluralize};
 use jiff::Timestamp;
 use reflector::printable;
-
-use crate::short_list::short_list;
 
 // Readiness.
 

@@ -4,14 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use check_queue::{DelayingQueueMetrics, WorkQueueMetrics};
 use cluster_informer::InformerMetrics;
+use controller_base::calls::CallError;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 use tokio::time::Instant;
-
-use crate::calls::CallError;
 
 /// Buckets from 1 ms to 16 s, in seconds: calls to members.
 const CALL_BUCKETS: [f64; 8] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0, 16.0];
@@ -119,30 +118,6 @@ impl Default for Metrics {
             work: WorkQueueMetrics::default(),
             informers: InformerMetrics::default(),
         }
-    }
-}
-
-/// The metrics of the leader election, of leaders and standbys.
-#[derive(Clone, Debug, Default)]
-pub struct ElectionMetrics {
-    /// Whether this process leads; one without leader election always does.
-    pub leader: Gauge,
-    /// Writes that were not sent or were aborted because the term was over.
-    pub fenced_writes: Counter,
-}
-
-impl ElectionMetrics {
-    /// New metrics, registered with `registry`.
-    pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        let shown = metrics.clone();
-        registry.register("leader", "1 while this process leads, else 0", shown.leader);
-        registry.register(
-            "fenced_writes",
-            "Writes held back because the term was over",
-            shown.fenced_writes,
-        );
-        metrics
     }
 }
 

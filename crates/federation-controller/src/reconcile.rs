@@ -37,12 +37,8 @@ use self::{
     outcome_event::{at_once, outcome_event},
 };
 use crate::{
-    calls::{self, CallError},
     check::{self, Outcome, Outcomes, RolloutRecord, RolloutSnapshot, Snapshot, StatusRefresh},
-    clock::Clock,
     config::Config,
-    event::{Event, EventType},
-    event_recorder::{EventRecorder, InvolvedObject},
     executor::{Executor, LateOutcome},
     finalizer,
     frs_store::{Entry, FrsStore},
@@ -50,6 +46,12 @@ use crate::{
     members::Registry,
     metrics::Metrics,
     reconcile_queue::{ReconcileQueue, ReconcileWork},
+};
+use controller_base::{
+    calls::{self, CallError},
+    clock::Clock,
+    event::{Event, EventType},
+    event_recorder::{EventRecorder, InvolvedObject},
 };
 
 /// Failed writes in a row after which one more conflict shows that the view of a member may be wrong.

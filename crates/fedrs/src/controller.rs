@@ -15,9 +15,9 @@ use federation_controller::{
     Controller, Running,
     clock::Clock,
     config::Config,
-    election::{Elector, Fence, LeaderElectorConfig, Term},
+    election::{ElectionMetrics, Elector, Fence, LeaderElectorConfig, Term},
     members::{MemberEvent, MemberSecrets, directory},
-    metrics::{ElectionMetrics, Metrics},
+    metrics::Metrics,
     watchdog::Watchdog,
 };
 use fedrs_api::names;
@@ -201,6 +201,7 @@ impl Process {
             host: self.host.clone(),
             namespace: self.namespace.clone(),
             lease: names::controller_name(&self.config.federation),
+            component: federation_controller::COMPONENT,
             identity,
             timing: self.config.leader_election,
             clock: Clock::system(),

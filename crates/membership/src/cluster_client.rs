@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use federation_controller::calls;
+use controller_base::calls;
 use fedrs_api::ClusterType;
 use kube::{Api, Client, Config, Resource, api::ListParams};
 use reflector::format_error;
@@ -41,7 +41,7 @@ fn describe(error: &kube::Error) -> (String, Option<u16>) {
     };
     let message = match code {
         Some(401) => "the API server rejects the credentials (401)".to_owned(),
-        _ => federation_controller::format_api_error(error),
+        _ => controller_base::error_text::format_api_error(error),
     };
     (message, code)
 }

@@ -65,7 +65,7 @@ pub use account::{Account, BudgetUser};
 pub use change::{Change, Patch};
 pub use group::{Counts, Group, GroupCounts};
 pub use in_place::{Container, InPlaceRecord};
-pub use observed_pod::{NodeState, ObservedPod};
+pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};

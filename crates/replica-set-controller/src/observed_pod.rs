@@ -35,6 +35,7 @@ pub struct ObservedPod {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     name: String,
+    namespace: String,
     uid: String,
     resource_version: String,
     generation: Option<i64>,
@@ -47,10 +48,26 @@ struct Metadata {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct OwnerReference {
     uid: String,
     #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
     controller: Option<bool>,
+}
+
+/// Who controls a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodController<'a> {
+    /// Nobody: a set may adopt it.
+    Nobody,
+    /// The LocalReplicaSet with this uid.
+    Set(&'a str),
+    /// Somebody else.
+    Other,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -114,13 +131,53 @@ struct Waiting {
 }
 
 impl ObservedPod {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.metadata.namespace
+    }
+
+    /// The uid.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
     /// The version.
-    pub(crate) fn resource_version(&self) -> &str {
+    #[must_use]
+    pub fn resource_version(&self) -> &str {
         &self.metadata.resource_version
     }
 
+    /// Who controls it.
+    #[must_use]
+    pub fn controller(&self) -> PodController<'_> {
+        let mut owners = self.metadata.owner_references.iter().flatten();
+        match owners.find(|owner| owner.controller == Some(true)) {
+            None => PodController::Nobody,
+            Some(owner) if owner.kind == KIND && owner.api_version == names::API_VERSION => {
+                PodController::Set(&owner.uid)
+            }
+            Some(_) => PodController::Other,
+        }
+    }
+
+    /// The node that it is scheduled to; `None` before that.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        let name = self.spec().and_then(|spec| spec.node_name.as_deref());
+        name.filter(|name| !name.is_empty())
+    }
+
     /// The labels; `None` if it has none.
-    pub(crate) fn labels(&self) -> Option<&BTreeMap<String, String>> {
+    #[must_use]
+    pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
         self.metadata.labels.as_ref()
     }
 
@@ -153,9 +210,7 @@ impl ObservedPod {
         nodes: impl FnOnce(&str) -> Option<NodeState>,
     ) -> Option<Pod<'a>> {
         let owner = self.owner(set)?;
-        let name = self.spec().and_then(|spec| spec.node_name.as_deref());
-        let name = name.filter(|name| !name.is_empty());
-        let node = name.map(|name| (name, nodes(name)));
+        let node = self.node().map(|name| (name, nodes(name)));
         let by_node = node.and_then(|(_, state)| match state {
             Some(state) if state.is_ready => state.eviction,
             _ => Some(Eviction::Involuntary),
@@ -314,6 +369,9 @@ impl ObservedPod {
         lists.into_iter().flatten().flatten().flatten()
     }
 }
+
+/// The kind of the sets.
+const KIND: &str = "LocalReplicaSet";
 
 /// Kubernetes' annotation for the order of removal.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";

@@ -1,7 +1,7 @@
 //! The requests that carry out the actions of a plan. Each is conditional: on the uid of the pod, and on its version where a pod that
 //! has changed must be left alone.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names};
 use jiff::Timestamp;
@@ -46,7 +46,7 @@ pub struct Requests<'a> {
     /// The complete template of its pods.
     pub template: &'a CompleteTemplate,
     /// Its pods, by uid.
-    pub pods: &'a BTreeMap<String, ObservedPod>,
+    pub pods: &'a BTreeMap<String, Arc<ObservedPod>>,
     /// The time by the controller's clock.
     pub now: Timestamp,
 }
@@ -55,7 +55,7 @@ impl Requests<'_> {
     /// The requests for the actions of one plan, in their order. None for a pod that is not known any more.
     #[must_use]
     pub fn of(&self, actions: &[Action<'_>]) -> Vec<Option<Request>> {
-        let labels = self.pods.values().filter_map(ObservedPod::labels);
+        let labels = self.pods.values().filter_map(|pod| pod.labels());
         let mut slots_in_use = self.template.slots_of(labels);
         let requests = actions.iter();
         let requests = requests.map(|action| self.request(action, &mut slots_in_use));

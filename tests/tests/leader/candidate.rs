@@ -5,10 +5,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use federation_controller::{
     Controller,
     clock::Clock,
-    config::{Config, LeaderElectionConfig},
-    election::{Elector, LeaderElectorConfig, LeaderState, Term},
+    config::Config,
+    election::{
+        ElectionMetrics, Elector, LeaderElectionConfig, LeaderElectorConfig, LeaderState, Term,
+    },
     members::{MemberEvent, MemberSecrets},
-    metrics::{ElectionMetrics, Metrics},
+    metrics::Metrics,
     watchdog::Watchdog,
 };
 use fedrs_api::names;
@@ -55,6 +57,7 @@ impl Candidate {
             host: host_client.clone(),
             namespace: NAMESPACE.to_owned(),
             lease: LEASE.to_owned(),
+            component: federation_controller::COMPONENT,
             identity: identity.to_owned(),
             timing: timing(),
             clock: clock.clone(),

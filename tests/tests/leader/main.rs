@@ -4,7 +4,7 @@ mod candidate;
 
 use std::time::Duration;
 
-use federation_controller::{config::LeaderElectionConfig, election::LeaderState};
+use federation_controller::election::{LeaderElectionConfig, LeaderState};
 use fedrs_tests::{ReadyWatcher, SimFederation, SimFederationSpec, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb, kinds};

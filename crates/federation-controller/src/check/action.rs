@@ -1,10 +1,9 @@
 //! Changes of the members' local workloads, each conditional on the workload that it was decided for.
 
 use cluster_informer::WorkloadState;
+use controller_base::event::Event;
 use federated_rollout::{Action as RolloutAction, Strategy};
 use fedrs_api::{EventReason, SetKind, pluralize};
-
-use crate::event::Event;
 
 /// One change of one member's local workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ pub use self::{
     snapshot::{Member, NamespaceState, Outage, RolloutRecord, RolloutSnapshot, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
-use crate::event::Event;
+use controller_base::event::Event;
 
 /// The time in which it is found out whether a watch works.
 const CONFIRMATION_TIME: Duration = Duration::from_secs(6);

@@ -4,6 +4,7 @@
 //! the one that was found stays, also without our labels: these enter with the next template that the user writes, by a
 //! rollout. What differs from the user's own template is a rollout as well.
 
+use controller_base::calls::{self, CallError};
 use federated_rollout::Strategy;
 use fedrs_api::{RejectionKind, SetKind};
 use reflector::printable;
@@ -14,11 +15,7 @@ use super::{
     live_set::{LiveSet, LiveSpec, images},
     rollout::add_settings,
 };
-use crate::{
-    calls::{self, CallError},
-    check::Outcome,
-    manifest::Source,
-};
+use crate::{check::Outcome, manifest::Source};
 
 impl LocalWorkload<'_> {
     /// Adopts an existing workload of this name (F29), or returns why it must not.

@@ -1,16 +1,12 @@
 //! Creates a local workload, and its namespace.
 
+use controller_base::calls::{self, CallError};
 use fedrs_api::{RejectionKind, SetKind};
 use serde::{Serialize, de::IgnoredAny};
 use serde_json::json;
 
 use super::{Executor, LocalWorkload, failed_write};
-use crate::{
-    calls::{self, CallError},
-    check::Outcome,
-    manifest::Source,
-    messages,
-};
+use crate::{check::Outcome, manifest::Source, messages};
 
 impl LocalWorkload<'_> {
     /// Creates the workload. Every error counts as a rejection (F28).

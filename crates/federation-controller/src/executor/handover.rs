@@ -11,6 +11,7 @@
 //! A Deployment replaces the pods of every other template. So it is created with the one that is there: what differs from the
 //! user's template is rolled out within the budget.
 
+use controller_base::calls::{self, CallError};
 use fedrs_api::SetKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::limited_value;
@@ -21,11 +22,7 @@ use super::{
     LocalWorkload, creation::failed_creation, failed_write, json_patch::JsonPatch,
     live_set::LiveSet,
 };
-use crate::{
-    calls::{self, CallError},
-    check::Outcome,
-    manifest::Source,
-};
+use crate::{check::Outcome, manifest::Source};
 
 /// The values that a ReplicaSet may have: as many as a template.
 const MAX_VALUES: usize = 20_000;

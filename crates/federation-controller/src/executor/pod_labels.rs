@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use controller_base::calls::{self, CallError};
 use fedrs_api::{SetKind, annotations, labels, selector};
 use futures::{StreamExt, TryStreamExt, stream};
 use reflector::{
@@ -24,7 +25,6 @@ use super::{
     live_set::{LiveSet, label},
 };
 use crate::{
-    calls::{self, CallError},
     check::Outcome,
     manifest::{Source, own_labels},
 };

@@ -1,12 +1,12 @@
 //! Releases or deletes a local workload (F5).
 
+use controller_base::calls::{self, CallError};
 use fedrs_api::{DeletionPolicy, SetKind, annotations, labels};
 use planted_bugs::{PlantedBug, is_planted};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::{LocalWorkload, live_set::LiveSet};
-use crate::calls::{self, CallError};
 
 impl LocalWorkload<'_> {
     /// Releases or deletes the set with this uid. One that belongs to a controller or to another federation by now stays as

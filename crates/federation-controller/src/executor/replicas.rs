@@ -1,10 +1,10 @@
 //! Changes the replicas of a local workload: alone, or with all that may be written of it.
 
+use controller_base::calls::CallError;
 use planted_bugs::{PlantedBug, is_planted};
 
 use super::{LocalWorkload, json_patch::JsonPatch};
 use crate::{
-    calls::CallError,
     check::{Outcome, Precondition},
     manifest::Source,
     messages,

@@ -9,6 +9,7 @@
 //! All are conditional on uid, generation, federation and owner. So a write that is late finds another generation: what was
 //! lent for one state of a Deployment is never used in another.
 
+use controller_base::calls::CallError;
 use federated_rollout::{Action, Strategy};
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
     json_patch::{JsonPatch, Operand},
 };
 use crate::{
-    calls::CallError,
     check::{Outcome, Precondition},
     manifest::{DeploymentSettings, NO_PROGRESS_DEADLINE, RollingUpdate, Source},
 };

@@ -30,8 +30,8 @@ use self::{
 use crate::{
     check::{self, DesiredHashes, Member, Outage, Outcomes, Snapshot, after, check},
     config::Config,
-    event::Event,
 };
+use controller_base::event::Event;
 
 /// The most rounds of a forecast: a set that still moves then never settles, or has too small a surge to be waited for.
 const MAX_ROUNDS: u32 = 1000;

@@ -1,12 +1,9 @@
-//! The plan by tables, and what is written to a host in the process.
+//! What is written to a host in the process.
 
 mod host;
-mod plan;
 
 use fedrs_api::{ObjectKey, SetKind, ValidFrs};
 use serde_json::{Value, json};
-
-const UID: &str = "u";
 
 /// The valid FederatedDeployment `default/web` with this uid, whose pods run this image.
 fn set(uid: &str, image: &str) -> ValidFrs {

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use controller_base::clock::Clock;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::{
@@ -15,7 +16,6 @@ use super::{
     sources::Source,
     token,
 };
-use crate::clock::Clock;
 
 /// How often the files that a kubeconfig names are read.
 const FILES_PERIOD: Duration = Duration::from_secs(10);

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use cluster_informer::{InformerSettings, WatchScope};
+use controller_base::{clock::Clock, election::Fence, event_recorder::EventRecorder};
 use kube::Client;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{MemberSecrets, Registry};
-use crate::{
-    clock::Clock, config::Config, election::Fence, event_recorder::EventRecorder, metrics::Metrics,
-    trigger::Trigger,
-};
+use crate::{config::Config, metrics::Metrics, trigger::Trigger};
 
 /// What the handles of all members share.
 pub(crate) struct Context {

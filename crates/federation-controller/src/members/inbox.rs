@@ -10,6 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{mem, sync::Arc};
 
+use controller_base::{
+    error_text::format_error,
+    list_progress::{ListProgress, ListState},
+};
 use fedrs_api::MemberCluster;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -18,10 +22,7 @@ use reflector::{Error, EventHandler};
 use tokio::sync::{Notify, watch};
 
 use super::{secret::KubeconfigSecret, source_error::SecretsForbidden};
-use crate::{
-    error_text::format_error,
-    readiness::{ListProgress, ListState},
-};
+use crate::host_lists::list_progress;
 
 /// A change on the host.
 pub(crate) enum HostInput {
@@ -145,7 +146,7 @@ impl MemberClusterHandler {
         Self {
             inbox,
             federation: federation.to_owned(),
-            progress: ListProgress::new("MemberClusters", listed),
+            progress: list_progress("MemberClusters", listed),
         }
     }
 }

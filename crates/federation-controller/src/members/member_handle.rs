@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WatchScope, WorkloadChange};
+use controller_base::event::Event;
 use fedrs_api::{MemberEventReason, MemberReason, ObjectKey};
 use http::Request;
 use kube::{Client, client::Body};
@@ -22,7 +23,6 @@ use super::{
     status_writer::MemberClusterStatusWriter,
 };
 use crate::{
-    event::Event,
     executor::{MemberAccess, Slots},
     messages,
     trigger::Trigger,

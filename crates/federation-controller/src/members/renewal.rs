@@ -8,6 +8,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use controller_base::{
+    calls::{self, CallError},
+    clock::Clock,
+    event::{Event, EventType},
+    event_recorder::{EventRecorder, InvolvedObject},
+};
 use fedrs_api::{MemberEventReason, names};
 use jiff::Timestamp;
 use kube::Client;
@@ -22,13 +28,7 @@ use super::{
     secret::{kubeconfig_of, put_kubeconfig},
     token::{self, Account, Claims, renewal_due, token_request},
 };
-use crate::{
-    calls::{self, CallError},
-    clock::Clock,
-    event::{Event, EventType},
-    event_recorder::{EventRecorder, InvolvedObject},
-    messages,
-};
+use crate::messages;
 
 /// How often the time is checked: a clock may be set, and a machine may be suspended.
 const CHECK_PERIOD: Duration = Duration::from_secs(30);

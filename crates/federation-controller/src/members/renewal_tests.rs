@@ -97,8 +97,13 @@ impl Clusters {
         let start = self.start;
         let clock = Clock::new(move || Timestamp::from_second(EPOCH).unwrap() + start.elapsed());
         let cancel = CancellationToken::new();
-        let (recorder, writers) =
-            EventRecorder::new(&self.client(), clock.clone(), Counter::default(), &cancel);
+        let (recorder, writers) = EventRecorder::new(
+            crate::COMPONENT,
+            &self.client(),
+            clock.clone(),
+            Counter::default(),
+            &cancel,
+        );
         for writer in writers {
             tokio::spawn(writer);
         }

@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
+use controller_base::calls::{self, CallError};
 use fedrs_api::{MemberCluster, MemberClusterSpec, MemberClusterStatus};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,6 @@ use super::{
     registry::MemberState,
     status::{PROGRESS_PERIOD, is_urgent, status},
 };
-use crate::calls::{self, CallError};
 
 /// How often the wanted status is compared with the one that was written.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use controller_base::watchdog::Watched;
 use fedrs_api::MemberCluster;
 use jiff::Timestamp;
 use tokio::{
@@ -17,7 +18,7 @@ use super::{
     member_handle::MemberHandle,
     sources::{ResolvedSource, Sources},
 };
-use crate::{check, watchdog::Watched};
+use crate::check;
 
 /// A member without any source is forgotten this long after its grace period, so that checks report the loss first.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);

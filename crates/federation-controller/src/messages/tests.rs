@@ -1,5 +1,6 @@
 //! Shows each text once.
 
+use controller_base::readiness::NotReady;
 use fedrs_api::{ObjectKey, names};
 
 use super::*;
@@ -9,7 +10,6 @@ use crate::{
         kubeconfig::{Insecure, KubeconfigError},
         source_error::{SecretsForbidden, SourceError},
     },
-    readiness::NotReady,
 };
 
 fn at(second: i64) -> Timestamp {
@@ -153,6 +153,6 @@ fn each_error_of_the_configuration_and_reason_not_to_be_ready_once() {
     ]
     .map(|yaml| invalid(yaml).to_string());
     let not_ready =
-        [NotReady::Host, NotReady::Listing, NotReady::Members].map(|error| error.to_string());
+        [NotReady::Lists, NotReady::Listing, NotReady::Members].map(|error| error.to_string());
     insta::assert_snapshot!([&errors[..], &not_ready[..]].concat().join("\n"));
 }

@@ -2,6 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use controller_base::{
+    calls::{self, CallError},
+    event::Event,
+};
 use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKey};
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -10,9 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{Reconciler, frs_path, is_current};
 use crate::{
-    calls::{self, CallError},
     check::{self, NamespaceState},
-    event::Event,
     finalizer,
     frs_store::Entry,
     messages,

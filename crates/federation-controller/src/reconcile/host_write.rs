@@ -1,10 +1,11 @@
 //! Writes of a FederatedReplicaSet on the host that fail: tried again with backoff, reported once.
 
+use controller_base::calls::CallError;
 use fedrs_api::ObjectKey;
 use tokio::time::Instant;
 
 use super::{Reconciler, failed_attempts::FailedAttempts};
-use crate::{calls::CallError, frs_store::Entry};
+use crate::frs_store::Entry;
 
 impl Reconciler {
     /// Whether the object may be written now. If not, it is checked again once it may.

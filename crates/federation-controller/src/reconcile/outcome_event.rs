@@ -1,13 +1,12 @@
 //! The events of actions' outcomes (F38). Pure.
 
-use fedrs_api::{EventReason, SetKind, names, pluralize};
-
-use crate::{
-    check::Outcome,
+use controller_base::{
     event::{Event, EventType},
-    local_kind::local_kind,
     short_list::SHOWN,
 };
+use fedrs_api::{EventReason, SetKind, names, pluralize};
+
+use crate::{check::Outcome, local_kind::local_kind};
 
 /// The event of an outcome in `cluster`, if people should see it; `done` is the event of an action that was carried out.
 pub(super) fn outcome_event(

@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use controller_base::{
+    event::Event,
+    history::{History, Wanted},
+};
 use fedrs_api::{
     EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, ValidFrs, ValidTemplate,
     annotations, revision_name,
@@ -11,9 +15,8 @@ use tokio::time::Instant;
 use super::Reconciler;
 use crate::{
     check::{Action, DesiredHashes, Outcomes, RolloutRecord},
-    event::Event,
     frs_store::Entry,
-    history::{History, Wanted},
+    history,
 };
 
 /// The time between two attempts to keep a revision.
@@ -39,7 +42,8 @@ impl Reconciler {
             return;
         }
         let wanted = Wanted {
-            set: frs,
+            owner: history::owner(frs),
+            data: &history::data(frs),
             name: &name,
             change_cause,
             in_use: &in_use(&status),
@@ -117,7 +121,7 @@ impl Reconciler {
         if let Some((_, template)) = read.filter(|(read, _)| read == name) {
             return Some(template);
         }
-        match self.history().template(frs, name).await {
+        match history::template(&self.history(), frs, name).await {
             Ok(template) => {
                 let template = Arc::new(template);
                 let read = (name.to_owned(), Arc::clone(&template));
@@ -162,7 +166,7 @@ impl Reconciler {
 
     fn history(&self) -> History<'_> {
         History {
-            host: &self.host,
+            client: &self.host,
             call_timeout: self.config.call_timeout,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use controller_base::calls;
 use fedrs_api::{FederatedReplicaSetStatus, FieldError, ObjectKey};
 use tokio::time::Instant;
 
@@ -11,7 +12,6 @@ use super::{
     frs_path,
 };
 use crate::{
-    calls,
     check::{self, Action, InvalidFrs, StatusRefresh},
     frs_store::Entry,
     reconcile_queue::ReconcileWork,

@@ -1,10 +1,10 @@
 //! The requests that carry out a plan, and what each is conditional on (L12, L17, C1, C6).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use replica_set_controller::{
-    Action, CompleteTemplate, CreateReason, Patch, Pod, RemovalRank, RemoveReason, Request,
-    Requests, Verb,
+    Action, CompleteTemplate, CreateReason, ObservedPod, Patch, Pod, RemovalRank, RemoveReason,
+    Request, Requests, Verb,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,8 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
     });
     let set = set();
     let template = CompleteTemplate::of(&set);
-    let pods = BTreeMap::from([("a".to_owned(), serde_json::from_value(pod).unwrap())]);
+    let pod: ObservedPod = serde_json::from_value(pod).unwrap();
+    let pods = BTreeMap::from([("a".to_owned(), Arc::new(pod))]);
     let requests = Requests {
         set: &set,
         template: &template,

@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::{
-    election::{Elector, Fence, LeaderElectorConfig},
+    election::{ElectionMetrics, Elector, Fence, LeaderElectorConfig},
     members::MemberEvent,
-    metrics::ElectionMetrics,
     watchdog::Watchdog,
 };
 use fedrs_api::names;
@@ -258,6 +257,7 @@ fn elector(parts: &ControllerParts, identity: String, seed: u64) -> Elector {
         host: parts.host.clone(),
         namespace: names::SYSTEM_NAMESPACE.to_owned(),
         lease: names::CONTROLLER.to_owned(),
+        component: federation_controller::COMPONENT,
         identity,
         timing: parts.config.leader_election,
         clock: parts.clock.clone(),

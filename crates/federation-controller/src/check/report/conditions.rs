@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use controller_base::short_list::short_list;
 use fedrs_api::{
     ClusterWait, ConditionReason, ConditionType, FederatedReplicaSetStatus, NewCondition,
     RejectionKind, SetKind, WaitReason, pluralize,
@@ -10,16 +11,13 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{placement::PlacementReport, rollout::RolloutReport};
-use crate::{
-    check::{
-        count::from_status,
-        decision::{Decision, MemberDecision},
-        eligibility::Eligibility,
-        evaluation::MemberEvaluation,
-        plan,
-        time::after,
-    },
-    short_list::short_list,
+use crate::check::{
+    count::from_status,
+    decision::{Decision, MemberDecision},
+    eligibility::Eligibility,
+    evaluation::MemberEvaluation,
+    plan,
+    time::after,
 };
 
 /// The time without progress after which `NotBecomingReady` is true: the default `progressDeadlineSeconds` of a Deployment.

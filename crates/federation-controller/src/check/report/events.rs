@@ -1,5 +1,6 @@
 //! Events about what changed since the previous status (F38).
 
+use controller_base::event::Event;
 use fedrs_api::{
     ClusterWait, ConditionType, EventReason, FederatedReplicaSetStatus, WaitReason,
     conditions::{find, is_true},
@@ -11,13 +12,10 @@ use super::{
     placement::PlacementReport,
     rollout::RolloutReport,
 };
-use crate::{
-    check::{
-        count::from_status,
-        decision::{Decision, MemberDecision},
-        eligibility::Eligibility,
-    },
-    event::Event,
+use crate::check::{
+    count::from_status,
+    decision::{Decision, MemberDecision},
+    eligibility::Eligibility,
 };
 
 /// Conditions that are worth an event of the same name when they become true.

@@ -1,5 +1,6 @@
 //! The status of a FederatedReplicaSet whose spec is invalid (F4): the last layout stays, the counts are kept current.
 
+use controller_base::event::Event;
 use fedrs_api::{
     ClusterState, ClusterStatus, ConditionReason, ConditionType, EventReason,
     FederatedReplicaSetStatus, FieldError, NewCondition, SHOWN_ERRORS, conditions::find,
@@ -17,7 +18,6 @@ use crate::{
         snapshot::Member,
     },
     config::Config,
-    event::Event,
 };
 
 /// A FederatedReplicaSet whose spec or preferences are invalid, and all members.

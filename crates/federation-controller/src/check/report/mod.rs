@@ -20,7 +20,7 @@ use super::{
     count::{from_status, to_status},
     decision::Decision,
 };
-use crate::event::Event;
+use controller_base::event::Event;
 
 /// A status to publish, and the events to record.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,11 @@
 //! What is wrong with the placement: replicas without a cluster (F18), and names that no member cluster has.
 
+use controller_base::short_list::short_list;
 use fedrs_api::{ConditionReason, closest_name, pluralize};
 
-use crate::{
-    check::{
-        decision::Decision,
-        snapshot::{Member, NamespaceState},
-    },
-    short_list::short_list,
+use crate::check::{
+    decision::Decision,
+    snapshot::{Member, NamespaceState},
 };
 
 /// Unknown names that are shown at most.

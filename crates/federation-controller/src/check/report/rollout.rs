@@ -1,5 +1,6 @@
 //! What is reported of the rollout of a FederatedDeployment: revisions, budget, conditions, and what each member waits for.
 
+use controller_base::{event::Event, short_list::short_list};
 use federated_rollout::{Decision as RolloutDecision, WaitReason as RolloutWait};
 use fedrs_api::{
     ClusterWait, ConditionReason, ConditionStatus, ConditionType, EventReason,
@@ -8,14 +9,10 @@ use fedrs_api::{
 };
 use jiff::Timestamp;
 
-use crate::{
-    check::{
-        count::{from_status, to_status},
-        decision::{Decision, MemberDecision},
-        snapshot::RolloutSnapshot,
-    },
-    event::Event,
-    short_list::short_list,
+use crate::check::{
+    count::{from_status, to_status},
+    decision::{Decision, MemberDecision},
+    snapshot::RolloutSnapshot,
 };
 
 /// A condition of a FederatedDeployment.

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use cluster_informer::{DeploymentObject, WorkloadState};
+use controller_base::calls;
 use federated_rollout::{Action as RolloutAction, Strategy};
 use fedrs_api::{DeletionPolicy, RejectionKind, SetKind, ValidFrs};
 use kube::Client;
@@ -10,10 +11,7 @@ use serde_json::{Value, json};
 use sim_cluster::SimCluster;
 
 use super::world::{FEDERATION, Writer, selector, set, template};
-use crate::{
-    calls,
-    check::{Outcome, Precondition, SetChange},
-};
+use crate::check::{Outcome, Precondition, SetChange};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::ClusterStore;
+use controller_base::{calls::CallError, event::Event};
 use fedrs_api::{DeletionPolicy, EventReason, ObjectKey, SetKind, ValidFrs};
 use jiff::Timestamp;
 use kube::Client;
@@ -11,10 +12,8 @@ use serde_json::{Value, json};
 
 use super::super::{Executor, LocalWorkload, MemberAccess, Slots};
 use crate::{
-    calls::CallError,
     check::{Action, Outcome, SetChange},
     config::Config,
-    event::Event,
     manifest::{DeploymentSettings, Source},
     metrics::Metrics,
 };

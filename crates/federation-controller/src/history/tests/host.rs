@@ -2,15 +2,18 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use fedrs_api::{ValidFrs, crd, revision_name};
+use controller_base::{
+    calls::{self, CallError},
+    history::{History, Wanted},
+};
+use fedrs_api::{ValidFrs, ValidTemplate, crd, revision_name};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
 
 use super::{owner, set, template};
 use crate::{
-    calls::{self, CallError},
-    history::{History, TemplateError, Wanted},
+    history::{self, TemplateError},
     manifest::template_hash,
 };
 
@@ -53,21 +56,28 @@ impl World {
 
     fn history(&self) -> History<'_> {
         History {
-            host: &self.client,
+            client: &self.client,
             call_timeout: Duration::from_secs(10),
         }
     }
 
     /// Makes `name` the latest revision, for pods that run this image.
     async fn ensure(&self, name: &str, image: &str, cause: Option<&str>) -> Result<(), CallError> {
+        let set = self.set(image);
         let wanted = Wanted {
-            set: &self.set(image),
+            owner: history::owner(&set),
+            data: &history::data(&set),
             name,
             change_cause: cause,
             in_use: &BTreeSet::from(["web-1".to_owned()]),
             limit: 1,
         };
         self.history().ensure(&wanted).await
+    }
+
+    /// The template of the revision `name` of the set whose pods run this image.
+    async fn template(&self, image: &str, name: &str) -> Result<ValidTemplate, TemplateError> {
+        history::template(&self.history(), &self.set(image), name).await
     }
 
     /// The revisions as `NUMBER NAME CAUSE`, in the order of their numbers.
@@ -115,7 +125,7 @@ async fn l2_a_revision_has_the_template_and_belongs_to_its_set() {
     assert_eq!(metadata["ownerReferences"], json!([owner]));
     let data = json!({ "spec": { "template": template("web:1") } });
     assert_eq!(revision["data"], data);
-    let found = world.history().template(&world.set("web:2"), &name).await;
+    let found = world.template("web:2", &name).await;
     assert_eq!(found.unwrap(), world.set("web:1").template);
 }
 
@@ -184,7 +194,7 @@ async fn l2_a_revision_of_another_owner_is_neither_changed_nor_used() {
     let expected = "ControllerRevision default/web-1 belongs to StatefulSet other";
     assert_eq!(error.to_string(), expected);
     assert_eq!(world.revisions().await, ["3 web-1 "]);
-    let found = world.history().template(&world.set("web:1"), "web-1").await;
+    let found = world.template("web:1", "web-1").await;
     let expected = "ControllerRevision web-1 belongs to StatefulSet other";
     assert_eq!(found.unwrap_err().to_string(), expected);
 }
@@ -192,8 +202,7 @@ async fn l2_a_revision_of_another_owner_is_neither_changed_nor_used() {
 #[tokio::test(start_paused = true)]
 async fn l2_a_template_that_cannot_be_used_says_why() {
     let world = World::new().await;
-    let set = world.set("web:1");
-    let gone = world.history().template(&set, "web-1").await;
+    let gone = world.template("web:1", "web-1").await;
     assert!(
         matches!(&gone, Err(TemplateError::Call(error)) if error.code() == Some(404)),
         "{gone:?}"
@@ -226,7 +235,7 @@ async fn l2_a_template_that_cannot_be_used_says_why() {
         calls::post::<Value>(&world.client, REVISIONS, &object)
             .await
             .unwrap();
-        let found = world.history().template(&set, "web-1").await.unwrap_err();
+        let found = world.template("web:1", "web-1").await.unwrap_err();
         assert_eq!(found.to_string(), expected);
         let path = format!("{REVISIONS}/web-1");
         calls::delete(&world.client, &path, &json!({}))

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use controller_base::error_text::format_error;
 use futures::{FutureExt, future::BoxFuture};
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -9,7 +10,6 @@ use kube::{Client, Config, config::KubeConfigOptions};
 use tokio::sync::oneshot;
 
 use super::{Kubeconfig, KubeconfigError};
-use crate::error_text::format_error;
 
 /// Makes clients.
 pub trait Connect: Send + Sync + 'static {

@@ -47,7 +47,7 @@ fn use_it(kubeconfig: Kubeconfig) {
         let request = client.send(request.expect("a request can be made"));
         // Nobody answers there. A panic ends the client's own task.
         if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(1), request).await {
-            let text = crate::error_text::format_error(&error);
+            let text = controller_base::error_text::format_error(&error);
             assert!(!text.contains("closed unexpectedly"), "{text}");
             check_text(&text);
         }

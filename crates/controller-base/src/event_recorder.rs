@@ -1,4 +1,4 @@
-//! Events on the host: what happened to an object, for `kubectl describe` (F38).
+//! Events: what happened to an object, for `kubectl describe` (F38).
 //!
 //! ```text
 //! record() -> bounded channel of one of a few writers: first time POST, the same again PATCH of count and time
@@ -33,25 +33,31 @@ const MESSAGE_LEN_MAX: usize = 1024;
 
 /// The object that an event is about.
 #[derive(Clone, Debug)]
-pub(crate) struct InvolvedObject {
-    pub(crate) api_version: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) uid: String,
+pub struct InvolvedObject {
+    /// The apiVersion of its kind.
+    pub api_version: &'static str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its namespace; empty for one without.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
 }
 
 /// Records events; cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct EventRecorder {
+pub struct EventRecorder {
     queues: Arc<[mpsc::Sender<(InvolvedObject, Event, Timestamp)>]>,
     clock: Clock,
     dropped: Counter,
 }
 
 impl EventRecorder {
-    /// A recorder, and the bodies of the tasks that write to `host` until `cancel`.
-    pub(crate) fn new(
+    /// A recorder of what `component` reports, and the bodies of the tasks that write to `host` until `cancel`.
+    pub fn new(
+        component: &'static str,
         host: &Client,
         clock: Clock,
         dropped: Counter,
@@ -60,7 +66,10 @@ impl EventRecorder {
         let (queues, writers): (Vec<_>, _) = (0..WRITERS)
             .map(|_| {
                 let (queue, events) = mpsc::channel(QUEUE_LEN);
-                (queue, write_events(host.clone(), events, cancel.clone()))
+                (
+                    queue,
+                    write_events(component, host.clone(), events, cancel.clone()),
+                )
             })
             .unzip();
         let recorder = Self {
@@ -72,7 +81,7 @@ impl EventRecorder {
     }
 
     /// Records `event` about `involved`.
-    pub(crate) fn record(&self, involved: &InvolvedObject, event: Event) {
+    pub fn record(&self, involved: &InvolvedObject, event: Event) {
         let queued = (involved.clone(), event, self.clock.machine());
         if self.queue_of(involved).try_send(queued).is_err() {
             self.dropped.inc();
@@ -90,6 +99,7 @@ impl EventRecorder {
 }
 
 async fn write_events(
+    component: &'static str,
     host: Client,
     mut events: mpsc::Receiver<(InvolvedObject, Event, Timestamp)>,
     cancel: CancellationToken,
@@ -102,13 +112,13 @@ async fn write_events(
         let name = event_name(&involved, &event);
         let count = counts.entry(name.clone()).or_default();
         *count += 1;
-        let write = write_event(&host, &involved, &event, &name, *count, now);
+        let write = write_event(&host, component, (&involved, &event), &name, *count, now);
         let error = match tokio::time::timeout(WRITE_TIMEOUT, write).await {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => format_api_error(&error),
             Err(_) => format!("no answer within {WRITE_TIMEOUT:?}"),
         };
-        tracing::warn!(error, frs = %involved.name, reason = event.reason, "failed to write an event");
+        tracing::warn!(error, object = %involved.name, reason = event.reason, "failed to write an event");
     }
 }
 
@@ -120,8 +130,8 @@ fn event_name(involved: &InvolvedObject, event: &Event) -> String {
 
 async fn write_event(
     host: &Client,
-    involved: &InvolvedObject,
-    event: &Event,
+    component: &str,
+    (involved, event): (&InvolvedObject, &Event),
     name: &str,
     count: u32,
     now: Timestamp,
@@ -140,7 +150,7 @@ async fn write_event(
             answer => return answer.map(|IgnoredAny| ()),
         }
     }
-    let object = event_object(involved, event, namespace, name, count, now);
+    let object = event_object(component, (involved, event), namespace, name, count, now);
     match calls::post(host, &collection, &object).await {
         // An earlier process wrote the event; this one does not know how often.
         Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -153,10 +163,11 @@ async fn write_event(
     }
 }
 
-/// The event `name` in `namespace` that is `event` about `involved`, for the `count`th time.
-pub(crate) fn event_object(
-    involved: &InvolvedObject,
-    event: &Event,
+/// The event `name` in `namespace`, with which `component` reports `event` about `involved` for the `count`th time.
+#[must_use]
+pub fn event_object(
+    component: &str,
+    (involved, event): (&InvolvedObject, &Event),
     namespace: &str,
     name: &str,
     count: u32,
@@ -181,7 +192,7 @@ pub(crate) fn event_object(
         "lastTimestamp": now,
         "count": count,
         "source": { "component": "fedrs" },
-        "reportingComponent": "fedrs.dev/federation-controller",
+        "reportingComponent": component,
         "reportingInstance": "fedrs",
     })
 }

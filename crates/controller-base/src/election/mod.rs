@@ -18,10 +18,14 @@
 //! clock used (`CLOCK_MONOTONIC`) continues while a process is stopped, but not while the whole machine is suspended. Both
 //! are caught by the uid and the resourceVersion that each write carries: it loses against any change since.
 
+mod config;
 mod elector;
 mod fence;
 mod lease;
+mod metrics;
 mod step;
 
+pub use config::LeaderElectionConfig;
 pub use elector::{Elector, LeaderElectorConfig, LeaderState, Term};
 pub use fence::{Fence, TermOver};
+pub use metrics::ElectionMetrics;

@@ -2,22 +2,39 @@
 
 use std::collections::BTreeSet;
 
-use fedrs_api::ValidFrs;
+use serde_json::Value;
 
 use super::stored::Revision;
 
 /// The revision that a set should have as its latest.
-pub(crate) struct Wanted<'a> {
-    /// The set, a FederatedDeployment, with the template of the revision.
-    pub(crate) set: &'a ValidFrs,
+pub struct Wanted<'a> {
+    /// The set.
+    pub owner: Owner<'a>,
+    /// The data of the revision: what of the set changes with it.
+    pub data: &'a Value,
     /// The name of the revision: [`fedrs_api::revision_name`] of the set and its template.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Why the template changed, if the set says so.
-    pub(crate) change_cause: Option<&'a str>,
+    pub change_cause: Option<&'a str>,
     /// The names of revisions that are never deleted: the current one, and those of members.
-    pub(crate) in_use: &'a BTreeSet<String>,
+    pub in_use: &'a BTreeSet<String>,
     /// `spec.revisionHistoryLimit`: how many revisions that are not in use are kept.
-    pub(crate) limit: u32,
+    pub limit: u32,
+}
+
+/// The set that owns revisions.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// Its kind, of fedrs.
+    pub kind: &'static str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its uid.
+    pub uid: &'a str,
+    /// The label of revisions that has its name.
+    pub label: &'static str,
 }
 
 /// The revision has the name of the wanted one, but not its owner.
@@ -59,13 +76,13 @@ pub(super) fn plan<'a>(
     existing: &'a [Revision],
     wanted: &Wanted<'a>,
 ) -> Result<Vec<Write<'a>>, ForeignRevision> {
-    let uid = &wanted.set.uid;
+    let uid = wanted.owner.uid;
     let (mut ours, foreign): (Vec<_>, Vec<_>) = existing
         .iter()
         .partition(|revision| revision.foreign_owner(uid).is_none());
     if let Some(taken) = foreign.iter().find(|revision| revision.is(wanted.name)) {
         return Err(ForeignRevision {
-            namespace: wanted.set.key.namespace.to_string(),
+            namespace: wanted.owner.namespace.to_owned(),
             name: wanted.name.to_owned(),
             owner: taken.foreign_owner(uid).unwrap_or_default(),
         });
@@ -85,7 +102,7 @@ pub(super) fn plan<'a>(
 }
 
 fn update<'a>(of: &Revision, ours: &[&Revision], wanted: &Wanted<'a>, next: i64) -> Update<'a> {
-    let is_adoption = of.controller().is_none() || !of.is_labeled(&wanted.set.key.name);
+    let is_adoption = of.controller().is_none() || !of.is_labeled(&wanted.owner);
     if !of.is(wanted.name) {
         return Update {
             is_adoption,

@@ -55,6 +55,8 @@ pub(super) struct HostLease {
     pub(super) host: Client,
     pub(super) namespace: String,
     pub(super) name: String,
+    /// Who reports events about it.
+    pub(super) component: &'static str,
     /// The longest a call may take.
     pub(super) timeout: Duration,
 }
@@ -109,7 +111,14 @@ impl HostLease {
             uid: lease.metadata.uid.clone().unwrap_or_default(),
         };
         let event = Event::normal("LeaderElection", message);
-        let event = event_object(&involved, &event, &self.namespace, &name, 1, now);
+        let event = event_object(
+            self.component,
+            (&involved, &event),
+            &self.namespace,
+            &name,
+            1,
+            now,
+        );
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let IgnoredAny = self.call(calls::post(&self.host, &path, &event)).await?;
         Ok(())

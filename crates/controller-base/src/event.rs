@@ -22,7 +22,8 @@ pub enum EventType {
 
 impl EventType {
     /// The type as it appears in an object.
-    pub(crate) const fn as_str(self) -> &'static str {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
@@ -31,7 +32,9 @@ impl EventType {
 }
 
 impl Event {
-    pub(crate) fn normal(reason: impl Into<&'static str>, message: impl Into<String>) -> Self {
+    /// An event that informs.
+    #[must_use]
+    pub fn normal(reason: impl Into<&'static str>, message: impl Into<String>) -> Self {
         Self {
             type_: EventType::Normal,
             reason: reason.into(),
@@ -39,7 +42,9 @@ impl Event {
         }
     }
 
-    pub(crate) fn warning(reason: impl Into<&'static str>, message: impl Into<String>) -> Self {
+    /// An event that may need attention.
+    #[must_use]
+    pub fn warning(reason: impl Into<&'static str>, message: impl Into<String>) -> Self {
         Self {
             type_: EventType::Warning,
             ..Self::normal(reason, message)

@@ -10,12 +10,14 @@ use reflector::{
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::plan::Owner;
+
 /// The values that the data may have: as many as a spec.
 const MAX_VALUES: usize = 20_000;
 
 /// A ControllerRevision without its data.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Revision {
+pub struct Revision {
     metadata: Metadata,
     /// Its number: the highest is that of the current template.
     #[serde(rename = "revision", default)]
@@ -32,20 +34,25 @@ struct Metadata {
     #[serde(deserialize_with = "partial::name")]
     resource_version: String,
     #[serde(default, deserialize_with = "null_as_default")]
-    labels: SetLabel,
+    labels: SetLabels,
     #[serde(default, deserialize_with = "null_as_default")]
     annotations: ChangeCause,
     #[serde(default, deserialize_with = "null_as_default")]
     owner_references: Vec<OwnerReference>,
 }
 
-/// The label that names the set.
+/// The labels that name sets.
 #[derive(Clone, Debug, Default)]
-struct SetLabel(Option<String>);
+struct SetLabels(Vec<(String, String)>);
 
-impl<'de> Deserialize<'de> for SetLabel {
+impl<'de> Deserialize<'de> for SetLabels {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        entry(deserializer, labels::FEDERATED_DEPLOYMENT).map(Self)
+        const KEYS: &[&str] = &[labels::FEDERATED_DEPLOYMENT, labels::LOCAL_REPLICA_SET];
+        let mut found = Vec::new();
+        for_each_entry(deserializer, KEYS, |key, value| {
+            found.push((key.to_owned(), value.to_owned()));
+        })?;
+        Ok(Self(found))
     }
 }
 
@@ -55,19 +62,12 @@ struct ChangeCause(Option<String>);
 
 impl<'de> Deserialize<'de> for ChangeCause {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        entry(deserializer, annotations::CHANGE_CAUSE).map(Self)
+        let mut found = None;
+        for_each_entry(deserializer, &[annotations::CHANGE_CAUSE], |_, value| {
+            found = Some(value.to_owned());
+        })?;
+        Ok(Self(found))
     }
-}
-
-fn entry<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    key: &str,
-) -> Result<Option<String>, D::Error> {
-    let mut found = None;
-    for_each_entry(deserializer, &[key], |_, value| {
-        found = Some(value.to_owned());
-    })?;
-    Ok(found)
 }
 
 impl Revision {
@@ -96,8 +96,9 @@ impl Revision {
     }
 
     /// Whether it has the label of the set.
-    pub(super) fn is_labeled(&self, set: &str) -> bool {
-        self.metadata.labels.0.as_deref() == Some(set)
+    pub(super) fn is_labeled(&self, owner: &Owner<'_>) -> bool {
+        let mut labels = self.metadata.labels.0.iter();
+        labels.any(|(key, name)| key == owner.label && name == owner.name)
     }
 
     /// The reference to its controller. Without one it may be adopted.
@@ -107,7 +108,8 @@ impl Revision {
     }
 
     /// Kind and name of its controller, unless that is the set with this uid: `StatefulSet web`.
-    pub(super) fn foreign_owner(&self, uid: &str) -> Option<String> {
+    #[must_use]
+    pub fn foreign_owner(&self, uid: &str) -> Option<String> {
         let owner = self.controller().filter(|owner| owner.uid != uid)?;
         Some(printable(&format!("{} {}", owner.kind, owner.name)))
     }
@@ -115,16 +117,18 @@ impl Revision {
 
 /// A ControllerRevision with its data.
 #[derive(Debug, Deserialize)]
-pub(super) struct StoredTemplate {
+pub struct StoredRevision {
+    /// The revision itself.
     #[serde(flatten)]
-    pub(super) revision: Revision,
+    pub revision: Revision,
+    /// What of the set changes with it.
     #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
-    data: Value,
+    pub data: Value,
 }
 
-impl StoredTemplate {
-    /// The template in the data, as [`super::manifest`] writes it.
-    pub(super) fn template(mut self) -> Result<PodTemplate, Vec<FieldError>> {
+impl StoredRevision {
+    /// The template of the set in the data, at its path there.
+    pub fn template(mut self) -> Result<PodTemplate, Vec<FieldError>> {
         const TEMPLATE: &str = "spec.template";
         let template = self.data.pointer_mut("/spec/template").map(Value::take);
         serde_path_to_error::deserialize(template.unwrap_or_default()).map_err(|error| {

@@ -1,6 +1,6 @@
 //! Errors as text: of others, in one short line without control characters.
 
-pub(crate) use reflector::format_error;
+pub use reflector::format_error;
 use reflector::printable;
 
 /// The message of the API server, or the causes of a failed connection.

@@ -88,7 +88,7 @@ impl Fence {
 
     /// Until when no replica that runs may be removed, if the host answers now: a write of the process that held the Lease
     /// before may still be carried out, or a member may have had an outage that is not recorded. `None` if neither can be.
-    pub(crate) fn keeps_running_until(&self) -> Option<Instant> {
+    pub fn keeps_running_until(&self) -> Option<Instant> {
         match &self.term {
             Some(term) => term.keeps_running_until,
             None => (self.may_follow_outage).then(|| Instant::now() + NODES_NOTICED),

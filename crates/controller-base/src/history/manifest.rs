@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{JsonText, TemplateMetadata, annotations, labels, names};
+use fedrs_api::{annotations, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ use super::{
     stored::Revision,
 };
 
-/// A ControllerRevision. Its template stays a text.
+/// A ControllerRevision.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manifest<'a> {
     api_version: &'static str,
     kind: &'static str,
     metadata: Metadata<'a>,
-    data: Data<'a>,
+    data: &'a Value,
     revision: i64,
 }
 
@@ -33,48 +33,24 @@ struct Metadata<'a> {
     owner_references: [OwnerReference; 1],
 }
 
-/// What changes with the revision, at its path in the set.
-#[derive(Debug, Serialize)]
-struct Data<'a> {
-    spec: Spec<'a>,
-}
-
-#[derive(Debug, Serialize)]
-struct Spec<'a> {
-    template: Template<'a>,
-}
-
-#[derive(Debug, Serialize)]
-struct Template<'a> {
-    metadata: &'a TemplateMetadata,
-    spec: &'a JsonText,
-}
-
 /// The wanted revision with a number.
 pub(super) fn of<'a>(wanted: &Wanted<'a>, number: i64) -> Manifest<'a> {
-    let set = wanted.set;
+    let set = wanted.owner;
     let cause = wanted.change_cause;
     Manifest {
         api_version: "apps/v1",
         kind: "ControllerRevision",
         metadata: Metadata {
             name: wanted.name,
-            namespace: &set.key.namespace,
-            labels: [(labels::FEDERATED_DEPLOYMENT, &*set.key.name)].into(),
+            namespace: set.namespace,
+            labels: [(set.label, set.name)].into(),
             annotations: cause
                 .map(|cause| (annotations::CHANGE_CAUSE, cause))
                 .into_iter()
                 .collect(),
             owner_references: [owner(wanted)],
         },
-        data: Data {
-            spec: Spec {
-                template: Template {
-                    metadata: &set.template.metadata,
-                    spec: &set.template.spec,
-                },
-            },
-        },
+        data: wanted.data,
         revision: number,
     }
 }
@@ -92,13 +68,13 @@ pub(super) fn patch(wanted: &Wanted<'_>, of: &Revision, update: &Update<'_>) -> 
     }
     if update.is_adoption {
         let metadata = &mut patch["metadata"];
-        metadata["labels"] = json!({ labels::FEDERATED_DEPLOYMENT: &*wanted.set.key.name });
+        metadata["labels"] = json!({ wanted.owner.label: wanted.owner.name });
         if of.controller().is_none() {
             // A merge patch replaces the whole list.
             let others = of
                 .owners()
                 .iter()
-                .filter(|owner| owner.uid != wanted.set.uid);
+                .filter(|owner| owner.uid != wanted.owner.uid);
             let owners: Vec<_> = others.cloned().chain([owner(wanted)]).collect();
             metadata["ownerReferences"] = json!(owners);
         }
@@ -108,12 +84,12 @@ pub(super) fn patch(wanted: &Wanted<'_>, of: &Revision, update: &Update<'_>) -> 
 
 /// Deletes the revision with the set, and does not hold up the deletion of the set.
 fn owner(wanted: &Wanted<'_>) -> OwnerReference {
-    let set = wanted.set;
+    let set = wanted.owner;
     OwnerReference {
         api_version: names::API_VERSION.to_owned(),
-        kind: "FederatedDeployment".to_owned(),
-        name: set.key.name.to_string(),
-        uid: set.uid.clone(),
+        kind: set.kind.to_owned(),
+        name: set.name.to_owned(),
+        uid: set.uid.to_owned(),
         controller: Some(true),
         block_owner_deletion: None,
     }

@@ -19,17 +19,17 @@ use crate::error_text::format_api_error;
 const JSON: &str = "application/json";
 
 /// The method and the content type of a request.
-pub(crate) type Method = (&'static str, &'static str);
+pub type Method = (&'static str, &'static str);
 
 /// Creates an object in a collection.
-pub(crate) const POST: Method = ("POST", JSON);
+pub const POST: Method = ("POST", JSON);
 
 /// Changes an object by operations; conditional on the `test` operations among them.
-pub(crate) const JSON_PATCH: Method = ("PATCH", "application/json-patch+json");
+pub const JSON_PATCH: Method = ("PATCH", "application/json-patch+json");
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
+pub enum CallError {
     /// The API server rejected the request, or could not be reached.
     #[error("{}", format_api_error(.0))]
     Api(#[from] kube::Error),
@@ -46,7 +46,7 @@ pub(crate) enum CallError {
 
 impl CallError {
     /// The HTTP status of a rejection.
-    pub(crate) fn code(&self) -> Option<u16> {
+    pub fn code(&self) -> Option<u16> {
         match self {
             Self::Api(kube::Error::Api(status)) => Some(status.code),
             Self::List(error) => error.code(),
@@ -55,12 +55,12 @@ impl CallError {
     }
 
     /// Whether the API server rejected the request, and a retry would not help.
-    pub(crate) fn is_rejection(&self) -> bool {
+    pub fn is_rejection(&self) -> bool {
         matches!(self.code(), Some(400..500)) && self.code() != Some(429)
     }
 
     /// Whether a JSON patch does not fit its object; what is invalid has causes.
-    pub(crate) fn is_failed_test(&self) -> bool {
+    pub fn is_failed_test(&self) -> bool {
         let Self::Api(kube::Error::Api(status)) = self else {
             return false;
         };
@@ -71,7 +71,7 @@ impl CallError {
 }
 
 /// Waits for the response to `call`, for `limit` at most.
-pub(crate) async fn within<T>(
+pub async fn within<T>(
     limit: Duration,
     call: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, CallError> {
@@ -82,12 +82,12 @@ pub(crate) async fn within<T>(
 }
 
 /// Reads the object at `path`.
-pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> kube::Result<T> {
+pub async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> kube::Result<T> {
     send(client, "GET", path, JSON, None::<&Value>).await
 }
 
 /// Creates `object` in the collection at `path`.
-pub(crate) async fn post<T: DeserializeOwned>(
+pub async fn post<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     object: &impl Serialize,
@@ -96,12 +96,12 @@ pub(crate) async fn post<T: DeserializeOwned>(
 }
 
 /// Replaces the object at `path`; conditional on the resourceVersion in `object`.
-pub(crate) async fn put(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
+pub async fn put(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
     write(client, ("PUT", JSON), path, object).await
 }
 
 /// Changes the object at `path`; conditional on uid and resourceVersion where `patch` names them.
-pub(crate) async fn merge_patch<T: DeserializeOwned>(
+pub async fn merge_patch<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     patch: &Value,
@@ -111,7 +111,7 @@ pub(crate) async fn merge_patch<T: DeserializeOwned>(
 }
 
 /// Changes the object at `path` by the operations in `patch`; conditional on its `test` operations.
-pub(crate) async fn json_patch<T: DeserializeOwned>(
+pub async fn json_patch<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     patch: &impl Serialize,
@@ -120,7 +120,7 @@ pub(crate) async fn json_patch<T: DeserializeOwned>(
 }
 
 /// The object at `path` as [`json_patch`] would make it. Changes nothing.
-pub(crate) async fn dry_json_patch<T: DeserializeOwned>(
+pub async fn dry_json_patch<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     patch: &impl Serialize,
@@ -131,7 +131,7 @@ pub(crate) async fn dry_json_patch<T: DeserializeOwned>(
 }
 
 /// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
-pub(crate) async fn put_status<T: DeserializeOwned>(
+pub async fn put_status<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     (uid, version): (Option<&str>, Option<&str>),
@@ -146,16 +146,12 @@ pub(crate) async fn put_status<T: DeserializeOwned>(
 }
 
 /// Deletes the object at `path` with DeleteOptions.
-pub(crate) async fn delete(
-    client: &Client,
-    path: &str,
-    options: &Value,
-) -> kube::Result<IgnoredAny> {
+pub async fn delete(client: &Client, path: &str, options: &Value) -> kube::Result<IgnoredAny> {
     send(client, "DELETE", path, JSON, Some(options)).await
 }
 
 /// Sends one request that creates or changes an object: fedrs's name is recorded in its managed fields.
-pub(crate) async fn write<T: DeserializeOwned>(
+pub async fn write<T: DeserializeOwned>(
     client: &Client,
     (method, content_type): Method,
     path: &str,

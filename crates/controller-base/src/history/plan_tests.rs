@@ -2,13 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use fedrs_api::labels;
+use serde_json::{Value, json};
 
-use super::{UID, owner, set};
-use crate::history::{
-    plan::{Update, Wanted, Write, plan},
+use super::{
+    plan::{Owner, Update, Wanted, Write, plan},
     stored::Revision,
 };
+
+const UID: &str = "u";
+
+fn owner(kind: &str, name: &str, uid: &str) -> Value {
+    json!({ "apiVersion": "x/v1", "kind": kind, "name": name, "uid": uid, "controller": true })
+}
 
 /// `2 web-b`, number and name, with ` of KIND/NAME` for another controller than the set, ` without owner`, ` without label`, and
 /// ` because CAUSE` at the end.
@@ -87,9 +93,15 @@ impl Default for Given<'_> {
 fn writes(given: &Given<'_>) -> Vec<String> {
     let existing: Vec<_> = given.existing.iter().map(|text| revision(text)).collect();
     let in_use: BTreeSet<String> = given.in_use.iter().copied().map(str::to_owned).collect();
-    let set = set(UID, "web:1");
     let wanted = Wanted {
-        set: &set,
+        owner: Owner {
+            kind: "FederatedDeployment",
+            namespace: "default",
+            name: "web",
+            uid: UID,
+            label: labels::FEDERATED_DEPLOYMENT,
+        },
+        data: &json!({}),
         name: "web-a",
         change_cause: given.cause,
         in_use: &in_use,

@@ -11,15 +11,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    config::LeaderElectionConfig,
     fence::{Fence, NODES_NOTICED},
     lease::{HostLease, LeaseError},
+    metrics::ElectionMetrics,
     step::{self, Acquisition, Candidate, Step, View},
 };
 use crate::{
     calls::CallError,
     clock::Clock,
-    config::LeaderElectionConfig,
-    metrics::ElectionMetrics,
     watchdog::{Watchdog, Watched},
 };
 
@@ -34,6 +34,8 @@ pub struct LeaderElectorConfig {
     pub namespace: String,
     /// The name of the Lease: the same for all processes of which only one may lead.
     pub lease: String,
+    /// Who reports events about the Lease: `fedrs.dev/federation-controller`.
+    pub component: &'static str,
     /// The name of this process in the Lease. A process that starts with the name of one that has ended continues its term
     /// at once; no two processes may have the name at the same time.
     pub identity: String,
@@ -123,6 +125,7 @@ impl Elector {
                 host: config.host,
                 namespace: config.namespace,
                 name: config.lease,
+                component: config.component,
                 // A call that hangs leaves time for another.
                 timeout: timing.renew_deadline / 2,
             },

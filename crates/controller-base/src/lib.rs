@@ -1,0 +1,28 @@
+//! What the controllers of fedrs have in common, whatever they control.
+//!
+//! ```text
+//! election  --Term, Fence--> a controller: tasks that a watchdog watches
+//!                              |-- list_progress  whether what it watches is listed --> readiness
+//!                              |-- calls          single requests, each within limits
+//!                              |-- event_recorder events about objects
+//!                              '-- history        ControllerRevisions of sets
+//! ```
+//!
+//! Knows neither FederatedReplicaSets nor pods, and decides nothing about them.
+
+pub mod calls;
+pub mod clock;
+pub mod duration;
+pub mod election;
+pub mod error_text;
+pub mod event;
+pub mod event_recorder;
+pub mod history;
+pub mod list_progress;
+pub mod readiness;
+pub mod short_list;
+pub mod watchdog;
+
+mod config_error;
+
+pub use config_error::ConfigError;
