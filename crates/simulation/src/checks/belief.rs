@@ -139,6 +139,11 @@ impl Observed {
         self.is_observable(member) && self.outage_since(member, since).is_none()
     }
 
+    /// Whether a node of the member has failed.
+    pub(crate) fn has_failed_nodes(&self, member: &str) -> bool {
+        !self.members[member].failed_nodes.is_empty()
+    }
+
     /// Whether replicas can run in the member.
     pub(crate) fn has_ready_nodes(&self, member: &str) -> bool {
         let nodes = &self.members[member].nodes;

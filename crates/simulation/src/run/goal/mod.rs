@@ -313,6 +313,19 @@ impl Goal {
         wanted.min(of_core)
     }
 
+    /// The replicas that start for ever on a dead node, in a member whose controllers do not act, so that nothing says that it is dead:
+    /// the set is `NotBecomingReady`.
+    fn held_by_dead_nodes(&self, runner: &Runner, sets: &BTreeMap<String, LocalSetState>) -> u64 {
+        let is_unnoticed = |member: &&String| {
+            let fault = ((*member).clone(), Fault::NoControllerManager);
+            runner.faults.contains(&fault)
+                && (runner.recorder).observe(|observed| observed.has_failed_nodes(member))
+        };
+        let members = self.undecided.iter().filter(is_unnoticed);
+        let missing = members.map(|member| sets[member].existing - sets[member].available);
+        missing.sum()
+    }
+
     fn pending_of(&self, runner: &Runner, name: &str) -> Option<String> {
         // A set that was deleted has no goal.
         let object = runner.frs(name)?;
@@ -344,7 +357,9 @@ impl Goal {
             let available = running(runner, name, &sets);
             // What is found in a broken member may be rolled over at any time.
             let budget = rollout.map_or(0, |rollout| rollout.limits(&frs).unavailable);
-            let wanted = self.least_wanted(runner, &frs).saturating_sub(budget);
+            let held = self.held_by_dead_nodes(runner, &sets);
+            let wanted = self.least_wanted(runner, &frs);
+            let wanted = wanted.saturating_sub(budget + held);
             return (available < wanted).then(|| {
                 format!("{name}: {available} of {wanted} replicas are available: {sets:?}")
             });
