@@ -133,10 +133,14 @@ impl Observed {
         !is_published && member.listed.iter().any(|listed| *listed < started)
     }
 
-    /// Whether the controller must have seen by now that the member has returned, with its nodes.
+    /// Whether the controller must have seen by now that the member has returned, with its nodes. The host has its kubeconfig.
     pub(crate) fn is_known_to_be_back(&self, member: &str) -> bool {
-        let since = Instant::now() - NODE_GRACE - self.max_age();
-        self.is_observable(member) && self.outage_since(member, since).is_none()
+        let (now, max_age) = (Instant::now(), self.max_age());
+        self.is_observable(member)
+            && self
+                .outage_since(member, now - NODE_GRACE - max_age)
+                .is_none()
+            && self.host.is_visible_since(now - max_age)
     }
 
     /// Whether a node of the member has failed.

@@ -36,7 +36,7 @@ pub(crate) struct Observed {
     config: Config,
     sets: BTreeMap<String, ObservedSet>,
     pub(super) members: BTreeMap<String, ObservedMember>,
-    host: Visibility,
+    pub(super) host: Visibility,
     /// Whether the host was ever restored from a backup.
     was_host_restored: bool,
     /// When the host's clock last jumped.
