@@ -1,7 +1,7 @@
 //! What a process knows of a set beyond its objects. A new leader begins without it, and decides the same.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -25,8 +25,8 @@ pub(crate) struct Memory {
     /// The uid of the set.
     pub(crate) uid: String,
     pub(crate) slow_start: SlowStart,
-    /// The revision that was kept, and its change cause.
-    pub(crate) kept: Option<(u32, Option<String>)>,
+    /// The revision that was kept.
+    pub(crate) kept: Option<Kept>,
     /// When a revision that could not be kept is tried again.
     pub(crate) keep_at: Option<Instant>,
     /// Templates of earlier revisions; `None` for one without a usable ControllerRevision.
@@ -42,6 +42,17 @@ pub(crate) struct Memory {
     pub(crate) progress: Progress,
     /// Events that are recorded once: of an invalid spec or status.
     pub(crate) reported: Option<String>,
+}
+
+/// A revision that is kept, and what was kept beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The hash of the template.
+    pub(crate) hash: u32,
+    /// Why the template was changed.
+    pub(crate) change_cause: Option<String>,
+    /// The templates that pods have. Once they have no more, revisions beyond the limit are deleted.
+    pub(crate) in_use: BTreeSet<u32>,
 }
 
 /// A pod whose requests fail.

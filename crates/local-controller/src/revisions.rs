@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::{
     entry::{Entry, ValidSet},
-    memory::Memory,
+    memory::{Kept, Memory},
 };
 
 /// The time between two attempts to keep a revision.
@@ -37,7 +37,11 @@ impl Revisions<'_> {
         in_use: &BTreeSet<u32>,
         memory: &mut Memory,
     ) -> Result<(), CallError> {
-        let kept = (valid.template.hash, entry.change_cause.clone());
+        let kept = Kept {
+            hash: valid.template.hash,
+            change_cause: entry.change_cause.clone(),
+            in_use: in_use.clone(),
+        };
         let is_due = memory.keep_at.is_none_or(|at| at <= Instant::now());
         if memory.kept.as_ref() == Some(&kept) || !is_due {
             return Ok(());
