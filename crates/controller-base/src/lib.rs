@@ -19,6 +19,7 @@ pub mod event;
 pub mod event_recorder;
 pub mod history;
 pub mod list_progress;
+pub mod rbac;
 pub mod readiness;
 pub mod short_list;
 pub mod watchdog;

@@ -37,6 +37,17 @@ impl Default for LocalControllerConfig {
 }
 
 impl LocalControllerConfig {
+    /// Reads `yaml`. Missing fields have their defaults.
+    pub fn parse(yaml: &str) -> Result<Self, ConfigError> {
+        let config = if yaml.trim().is_empty() {
+            Self::default()
+        } else {
+            serde_saphyr::from_str(yaml).map_err(|error| ConfigError::Parse(error.to_string()))?
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
     /// Checks that all values are in their ranges.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let positive = [
@@ -55,5 +66,39 @@ impl LocalControllerConfig {
             }
         }
         self.leader_election.validate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_file_states_the_defaults() {
+        let file = include_str!("../../../config/replica-set-controller/controller.yaml");
+        let config = LocalControllerConfig::parse(file).unwrap();
+        assert_eq!(config, LocalControllerConfig::default());
+        let stated: serde_json::Value = serde_saphyr::from_str(file).unwrap();
+        let all = serde_json::to_value(LocalControllerConfig::default()).unwrap();
+        for field in all.as_object().unwrap().keys() {
+            assert!(!stated[field].is_null(), "{field} is not in the file");
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named() {
+        for (yaml, expected) in [
+            ("workers: 0", "workers: must be more than 0"),
+            ("callTimeout: 0s", "callTimeout: must be more than 0"),
+            (
+                "leaderElection: { leaseDuration: 5s }",
+                "leaderElection.leaseDuration: must be longer than renewDeadline",
+            ),
+        ] {
+            let error = LocalControllerConfig::parse(yaml).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+        let error = LocalControllerConfig::parse("worker: 1").unwrap_err();
+        assert!(error.to_string().contains("worker"), "{error}");
     }
 }

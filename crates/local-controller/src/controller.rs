@@ -173,9 +173,11 @@ fn failed_to_list(kind: &str, error: &Error) -> String {
     let failed = format!("failed to list {kind}: {}", format_error(error));
     match error.code() {
         Some(404) => format!(
-            "the cluster has no CRD of {kind}: apply config/replica-set-controller/crd; waiting"
+            "the cluster has no CRD of {kind}: run `fedrs crds --replica-set-controller | kubectl apply -f -`; waiting"
         ),
-        Some(403) => format!("{failed}; apply the permissions of this version"),
+        Some(403) => format!(
+            "{failed}; `fedrs rbac replica-set-controller` prints the permissions that this version needs: apply them"
+        ),
         _ => failed,
     }
 }

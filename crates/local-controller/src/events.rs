@@ -5,7 +5,7 @@ use controller_base::{event::Event, short_list::short_list};
 use fedrs_api::{LocalEventReason as Reason, pluralize};
 use replica_set_controller::{Action, RemoveReason};
 
-use crate::execute::{Done, Executed};
+use crate::execute::{Executed, Outcome};
 
 /// The events of the actions of one step.
 pub(crate) fn events(executed: &[Executed<'_>]) -> Vec<Event> {
@@ -13,7 +13,7 @@ pub(crate) fn events(executed: &[Executed<'_>]) -> Vec<Event> {
     let mut failures = Vec::new();
     for Executed { action, result } in executed {
         match result {
-            Done::Done => {
+            Outcome::Done => {
                 let Some((reason, text)) = text(action) else {
                     continue;
                 };
@@ -26,10 +26,10 @@ pub(crate) fn events(executed: &[Executed<'_>]) -> Vec<Event> {
                     None => kinds.push((reason, text, vec![name])),
                 }
             }
-            Done::Rejected { message, .. } => {
+            Outcome::Rejected { message, .. } => {
                 failures.push(failed(action, message));
             }
-            Done::Outdated | Done::Taken | Done::Unanswered(_) => {}
+            Outcome::Outdated | Outcome::Taken | Outcome::Unanswered(_) => {}
         }
     }
     // A quota rejects all of them with about the same words.

@@ -42,12 +42,12 @@ pub(crate) struct Executor {
 /// An action that was carried out, or not.
 pub(crate) struct Executed<'a> {
     pub(crate) action: &'a Action<'a>,
-    pub(crate) result: Done,
+    pub(crate) result: Outcome,
 }
 
 /// What became of a request.
 #[derive(Debug)]
-pub(crate) enum Done {
+pub(crate) enum Outcome {
     /// It is done, and the store shows it.
     Done,
     /// The object has changed, or is gone: the next step decides from what it is now.
@@ -110,7 +110,7 @@ impl Executor {
         set: &ValidLocalReplicaSet,
         action: &Action<'_>,
         request: &Request,
-    ) -> Done {
+    ) -> Outcome {
         let result = match (request.verb, action.pod()) {
             (Verb::Create, _) | (_, None) => self.create(set, action, request).await,
             (Verb::Patch, Some(pod)) => self.patch((set, pod.name, pod.uid), request).await,
@@ -120,7 +120,7 @@ impl Executor {
                     .await
             }
         };
-        if matches!(result, Done::Rejected { .. } | Done::Unanswered(_)) {
+        if matches!(result, Outcome::Rejected { .. } | Outcome::Unanswered(_)) {
             self.metrics.failed_requests.inc();
         }
         result
@@ -131,7 +131,7 @@ impl Executor {
         set: &ValidLocalReplicaSet,
         action: &Action<'_>,
         request: &Request,
-    ) -> Done {
+    ) -> Outcome {
         let call = calls::post(&self.client, &request.path, &request.body);
         match self.call::<ObservedPod>(call).await {
             Ok(pod) => self.show(|state| state.apply_response(pod)),
@@ -141,7 +141,7 @@ impl Executor {
                 };
                 self.find_created(set, name)
                     .await
-                    .unwrap_or_else(|error| Done::Unanswered(error.to_string()))
+                    .unwrap_or_else(|error| Outcome::Unanswered(error.to_string()))
             }
             Err(error) => failure(&error),
         }
@@ -152,15 +152,15 @@ impl Executor {
         &self,
         set: &ValidLocalReplicaSet,
         name: &str,
-    ) -> Result<Done, CallError> {
+    ) -> Result<Outcome, CallError> {
         let pod = self.read_pod(&set.namespace, name).await?;
         if pod.controller() != PodController::Set(&set.uid) {
-            return Ok(Done::Taken);
+            return Ok(Outcome::Taken);
         }
         Ok(self.show(|state| state.apply_response(pod)))
     }
 
-    async fn patch(&self, of: (&ValidLocalReplicaSet, &str, &str), request: &Request) -> Done {
+    async fn patch(&self, of: (&ValidLocalReplicaSet, &str, &str), request: &Request) -> Outcome {
         let call = calls::write(&self.client, STRATEGIC_PATCH, &request.path, &request.body);
         match self.call::<ObservedPod>(call).await {
             Ok(pod) => self.show(|state| state.apply_response(pod)),
@@ -173,7 +173,7 @@ impl Executor {
         of: (&ValidLocalReplicaSet, &str, &str),
         request: &Request,
         is_forced: bool,
-    ) -> Done {
+    ) -> Outcome {
         let (method, content_type) = DELETE;
         let (path, body) = (&request.path, Some(&request.body));
         let call = calls::send::<Deleted>(&self.client, method, path, content_type, body);
@@ -184,17 +184,15 @@ impl Executor {
                     Deleted::Pod(pod) if pod.is_terminating() && !is_forced => Some(*pod),
                     Deleted::Pod(_) | Deleted::Other(_) => None,
                 };
-                match shown {
-                    Some(pod) => state.apply_response(pod),
-                    None => {
-                        state.pod_is_removed(uid, Removal::Accepted);
-                        Changed::new()
-                    }
+                if let Some(pod) = shown {
+                    return state.apply_response(pod);
                 }
+                state.pod_is_removed(uid, Removal::Accepted);
+                Changed::new()
             }),
             Err(error) => {
                 let done = self.outdated_or_failed(of, &error).await;
-                if let Done::Unanswered(_) = done {
+                if let Outcome::Unanswered(_) = done {
                     let unanswered =
                         |state: &mut State| state.pod_is_removed(uid, Removal::Unanswered);
                     self.store.update(unanswered);
@@ -209,15 +207,15 @@ impl Executor {
         &self,
         (set, name, uid): (&ValidLocalReplicaSet, &str, &str),
         error: &CallError,
-    ) -> Done {
+    ) -> Outcome {
         match error.code() {
             Some(404) => {
                 self.show(|state| state.remove_pod(uid));
-                Done::Outdated
+                Outcome::Outdated
             }
             Some(409) => {
                 self.refresh(&set.namespace, name, uid).await;
-                Done::Outdated
+                Outcome::Outdated
             }
             _ => failure(error),
         }
@@ -280,21 +278,21 @@ impl Executor {
     }
 
     /// Puts what a response shows into the store.
-    fn show(&self, change: impl FnOnce(&mut State) -> Changed) -> Done {
+    fn show(&self, change: impl FnOnce(&mut State) -> Changed) -> Outcome {
         for key in self.store.update(change) {
             self.queue.add(key, Duration::ZERO);
         }
-        Done::Done
+        Outcome::Done
     }
 }
 
 /// The result of a request that failed.
-fn failure(error: &CallError) -> Done {
+fn failure(error: &CallError) -> Outcome {
     match error.code() {
-        Some(code) if error.is_rejection() => Done::Rejected {
+        Some(code) if error.is_rejection() => Outcome::Rejected {
             code,
             message: error.to_string(),
         },
-        _ => Done::Unanswered(error.to_string()),
+        _ => Outcome::Unanswered(error.to_string()),
     }
 }

@@ -20,6 +20,7 @@ mod key;
 mod memory;
 mod metrics;
 mod queue;
+pub mod rbac;
 mod reconcile;
 mod report;
 mod revisions;

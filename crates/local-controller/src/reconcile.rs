@@ -25,13 +25,13 @@ use crate::{
     config::LocalControllerConfig,
     entry::{Entry, SetObject, ValidSet},
     events::events,
-    execute::{Done, Executed, Executor},
+    execute::{Executed, Executor, Outcome},
     key::SetKey,
     memory::{Memories, Memory},
     queue::Queue,
     report::{self, Report},
     revisions::Revisions,
-    store::{Removal, Snapshot, State, Store},
+    store::{Node, Removal, Snapshot, State, Store},
 };
 
 /// The pause before what could not be read is read again.
@@ -304,17 +304,17 @@ impl Reconciler {
         let mut has_changed = false;
         let mut create_failure = None;
         for Executed { action, result } in executed {
-            has_changed |= !matches!(result, Done::Rejected { .. } | Done::Unanswered(_));
+            has_changed |= !matches!(result, Outcome::Rejected { .. } | Outcome::Unanswered(_));
             match (action, action.pod()) {
                 (Action::Create { name, .. }, _) => {
                     let of = match result {
-                        Done::Done | Done::Outdated => &mut created.created,
-                        Done::Taken => &mut created.taken,
-                        Done::Rejected { message, .. } => {
+                        Outcome::Done | Outcome::Outdated => &mut created.created,
+                        Outcome::Taken => &mut created.taken,
+                        Outcome::Rejected { message, .. } => {
                             create_failure.get_or_insert(message);
                             &mut created.rejected
                         }
-                        Done::Unanswered(_) => &mut created.unanswered,
+                        Outcome::Unanswered(_) => &mut created.unanswered,
                     };
                     of.push(name.clone());
                 }
@@ -418,7 +418,10 @@ struct Unpublished;
 
 /// The facts of the pods. One whose removal was requested is being removed, whatever the watch shows so far.
 fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
-    let node = |name: &str| snapshot.nodes.get(name).copied().flatten();
+    let node = |name: &str| match snapshot.nodes.get(name) {
+        Some(Node::Exists(state)) => Some(*state),
+        Some(Node::Gone) | None => None,
+    };
     let pods = snapshot.pods.values();
     let pods = pods.filter_map(|pod| pod.facts(&valid.set, node));
     pods.map(|mut pod| {
@@ -446,7 +449,7 @@ fn with_requests<'a>(
 fn remember_pod(
     action: &Action<'_>,
     pod: &Pod<'_>,
-    result: &Done,
+    result: &Outcome,
     target: u32,
     memory: &mut Memory,
     now: Timestamp,
@@ -454,12 +457,12 @@ fn remember_pod(
     /// The API server can't make the change in a running pod (L12).
     const INVALID: u16 = 422;
     let (code, message) = match result {
-        Done::Done | Done::Outdated | Done::Taken => {
+        Outcome::Done | Outcome::Outdated | Outcome::Taken => {
             memory.failing.remove(pod.uid);
             return;
         }
-        Done::Rejected { code, message } => (*code, message),
-        Done::Unanswered(message) => (0, message),
+        Outcome::Rejected { code, message } => (*code, message),
+        Outcome::Unanswered(message) => (0, message),
     };
     if let (Action::Patch { .. }, INVALID, Some(revision)) = (action, code, pod.revision) {
         memory.refused.insert(revision, (target, message.clone()));

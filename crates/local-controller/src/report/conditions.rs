@@ -96,14 +96,11 @@ fn progressing(report: &Report<'_>, state: State) -> LocalCondition {
         return new(false, Reason::ProgressDeadlineExceeded, no_progress(report));
     }
     if state.outdated == 0 {
-        return match state.is_settled() {
-            true => new(
-                true,
-                Reason::RolloutComplete,
-                "all pods have the current template".to_owned(),
-            ),
-            false => new(true, Reason::RollingOut, not_available(state)),
-        };
+        if !state.is_settled() {
+            return new(true, Reason::RollingOut, not_available(state));
+        }
+        let message = "all pods have the current template".to_owned();
+        return new(true, Reason::RolloutComplete, message);
     }
     let outdated = format!("{} of an earlier template", pods(state.outdated));
     match report.set.allowed {

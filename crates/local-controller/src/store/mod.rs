@@ -20,16 +20,17 @@ use std::{
 
 use parking_lot::Mutex;
 use reflector::ResourceVersion;
-use replica_set_controller::{NodeState, ObservedNode, ObservedPod};
+use replica_set_controller::{ObservedNode, ObservedPod};
 
 use crate::{
     entry::{Entry, SetObject},
     key::SetKey,
 };
 pub(crate) use listing::Listing;
+pub(crate) use nodes::Node;
 use nodes::Nodes;
-use pods::Pods;
 pub(crate) use pods::Removal;
+use pods::{Change, Pods};
 use sets::Sets;
 
 /// Sets to reconcile.
@@ -55,8 +56,8 @@ pub(crate) struct Snapshot {
     pub(crate) pods: BTreeMap<String, Arc<ObservedPod>>,
     /// Pods whose removal was requested, while no read shows that.
     pub(crate) removals: BTreeMap<String, Removal>,
-    /// The nodes of these pods. `None` for one that does not exist.
-    pub(crate) nodes: HashMap<String, Option<NodeState>>,
+    /// The nodes of these pods.
+    pub(crate) nodes: HashMap<String, Node>,
     /// Nodes of these pods that no watch has shown: they are new, or do not exist any more.
     pub(crate) unknown_nodes: BTreeSet<String>,
 }
@@ -122,19 +123,19 @@ impl State {
     /// The watch shows that a pod exists, was created or changed.
     pub(crate) fn apply_pod(&mut self, pod: ObservedPod) -> Changed {
         let change = self.pods.apply(pod);
-        self.concerned(change)
+        self.concerned(&change)
     }
 
     /// A response to a request shows the pod.
     pub(crate) fn apply_response(&mut self, pod: ObservedPod) -> Changed {
         let change = self.pods.apply_response(pod);
-        self.concerned(change)
+        self.concerned(&change)
     }
 
     /// A read that began after all requests for the pod shows it.
     pub(crate) fn read_pod(&mut self, pod: ObservedPod) -> Changed {
         let change = self.pods.read(pod);
-        self.concerned(change)
+        self.concerned(&change)
     }
 
     /// Requests are sent, whose responses come until [`Self::end_requests`].
@@ -150,13 +151,13 @@ impl State {
     /// The pod with this uid is gone.
     pub(crate) fn remove_pod(&mut self, uid: &str) -> Changed {
         let change = self.pods.remove(uid);
-        self.concerned(change)
+        self.concerned(&change)
     }
 
     /// The watch shows no more of the pod with this uid.
     pub(crate) fn end_pod(&mut self, uid: &str) -> Changed {
         let change = self.pods.end(uid);
-        self.concerned(change)
+        self.concerned(&change)
     }
 
     /// The removal of a pod was requested.
@@ -166,17 +167,19 @@ impl State {
 
     /// A node exists, was created or changed.
     pub(crate) fn apply_node(&mut self, node: &ObservedNode) -> Changed {
-        match self.nodes.apply(node) {
-            true => self.on_node(node.name()),
-            false => Changed::new(),
+        if self.nodes.apply(node) {
+            self.on_node(node.name())
+        } else {
+            Changed::new()
         }
     }
 
     /// A node is gone.
     pub(crate) fn remove_node(&mut self, name: &str) -> Changed {
-        match self.nodes.remove(name) {
-            true => self.on_node(name),
-            false => Changed::new(),
+        if self.nodes.remove(name) {
+            self.on_node(name)
+        } else {
+            Changed::new()
         }
     }
 
@@ -222,7 +225,7 @@ impl State {
     }
 
     /// The sets that the states of a pod before and after a change concern.
-    fn concerned(&self, change: [Option<Arc<ObservedPod>>; 2]) -> Changed {
+    fn concerned(&self, change: &Change) -> Changed {
         let states = change.iter().flatten();
         states.flat_map(|pod| self.sets.concerned(pod)).collect()
     }

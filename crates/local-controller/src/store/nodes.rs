@@ -15,29 +15,40 @@ pub(super) struct Nodes {
 #[derive(Debug)]
 struct Known {
     version: String,
-    /// `None` for a node that does not exist, as a read or the watch has shown.
-    state: Option<NodeState>,
+    node: Node,
+}
+
+/// A node, as a read or the watch has shown it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// It exists.
+    Exists(NodeState),
+    /// There is none of this name.
+    Gone,
 }
 
 impl Nodes {
-    pub(super) fn get(&self, name: &str) -> Option<Option<NodeState>> {
-        self.known.get(name).map(|known| known.state)
+    pub(super) fn get(&self, name: &str) -> Option<Node> {
+        self.known.get(name).map(|known| known.node)
     }
 
     /// Whether something changes for its pods.
     pub(super) fn apply(&mut self, node: &ObservedNode) -> bool {
         self.listing.show(node.name());
-        let state = Some(node.state());
+        let state = Node::Exists(node.state());
         let known = self.known.get_mut(node.name());
         match known {
             Some(known) if !is_news(known, node) => false,
             Some(known) => {
                 node.resource_version().clone_into(&mut known.version);
-                std::mem::replace(&mut known.state, state) != state
+                std::mem::replace(&mut known.node, state) != state
             }
             None => {
                 let version = node.resource_version().to_owned();
-                let known = Known { version, state };
+                let known = Known {
+                    version,
+                    node: state,
+                };
                 self.known.insert(node.name().to_owned(), known);
                 true
             }
@@ -46,16 +57,16 @@ impl Nodes {
 
     /// Whether something changes for its pods.
     pub(super) fn remove(&mut self, name: &str) -> bool {
-        match self.known.get_mut(name) {
-            Some(known) => known.state.take().is_some(),
-            None => {
-                let version = String::new();
-                let state = None;
-                let gone = Known { version, state };
-                self.known.insert(name.to_owned(), gone);
-                true
-            }
+        let gone = Node::Gone;
+        if let Some(known) = self.known.get_mut(name) {
+            return std::mem::replace(&mut known.node, gone) != gone;
         }
+        let known = Known {
+            version: String::new(),
+            node: gone,
+        };
+        self.known.insert(name.to_owned(), known);
+        true
     }
 
     /// Those that a complete list, as of this version, did not show.
@@ -64,7 +75,7 @@ impl Nodes {
             return Vec::new();
         };
         // What is known to be gone is forgotten: its name may have a new node, and a read shows it again.
-        self.known.retain(|_, known| known.state.is_some());
+        self.known.retain(|_, known| known.node != Node::Gone);
         let unlisted = self.known.iter().filter(|(name, known)| {
             let is_newer = version(as_of).is_older_than(version(&known.version));
             !is_newer && !shown.contains(*name)

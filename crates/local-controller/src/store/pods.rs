@@ -40,7 +40,7 @@ pub(crate) enum Removal {
 }
 
 /// A pod before and after a change.
-type Change = [Option<Arc<ObservedPod>>; 2];
+pub(super) type Change = [Option<Arc<ObservedPod>>; 2];
 
 impl Pods {
     pub(super) fn len(&self) -> usize {
@@ -93,7 +93,7 @@ impl Pods {
         if pod.is_terminating() {
             self.removals.remove(pod.uid());
         }
-        let before = self.forget(&pod.uid().to_owned());
+        let before = self.forget(pod.uid());
         if pod.controller() == PodController::Other {
             return [before, None];
         }

@@ -135,7 +135,7 @@ async fn example(mut each_second: impl AsyncFnMut(&mut World, u64)) -> Vec<u128>
     let began = Instant::now();
     let mut starts = BTreeMap::new();
     for period in 0..3000 {
-        sleep(PERIOD - LATENCY).await;
+        sleep(PERIOD.saturating_sub(LATENCY)).await;
         let pods = world.pods().await;
         assert_eq!(pods.len(), 9);
         let unavailable = pods.iter().filter(|pod| !pod.is_ready).count();

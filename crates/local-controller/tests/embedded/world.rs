@@ -3,19 +3,27 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use controller_base::{calls, clock::Clock, election::Fence};
-use kube::Client;
-use local_controller::{LocalController, LocalControllerConfig, LocalMetrics, Running};
+use fedrs_api::names;
+use http::{HeaderValue, Request, header::AUTHORIZATION};
+use kube::{Client, client::Body};
+use local_controller::{
+    LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running, rbac,
+};
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use sim_cluster::{AuditEvent, Settings, SimCluster, kinds};
+use sim_cluster::{AuditEvent, Settings, SimCluster, User, kinds};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 pub(crate) const NAMESPACE: &str = "/api/v1/namespaces/shop";
 pub(crate) const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/localreplicasets";
 pub(crate) const SET: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/localreplicasets/web";
 pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
+
+/// The token of the controller's account.
+const TOKEN: &str = "of-the-controller";
 
 pub(crate) struct World {
     pub(crate) cluster: SimCluster,
@@ -100,9 +108,31 @@ impl World {
                 &crd,
             )
             .await;
+        world.grant().await;
         let namespace = json!({ "metadata": { "name": "shop" } });
         world.create("/api/v1/namespaces", &namespace).await;
         world
+    }
+
+    /// Grants the controller's account the permissions of the manifests, and no others.
+    async fn grant(&self) {
+        const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+        for manifest in rbac::manifests(None, None) {
+            let object = manifest.to_value();
+            let namespace = text(&object["metadata"]["namespace"]);
+            let path = match text(&object["kind"]).as_str() {
+                "Namespace" => "/api/v1/namespaces".to_owned(),
+                "ServiceAccount" => format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
+                "ClusterRole" => format!("{RBAC}/clusterroles"),
+                "ClusterRoleBinding" => format!("{RBAC}/clusterrolebindings"),
+                "Role" => format!("{RBAC}/namespaces/{namespace}/roles"),
+                "RoleBinding" => format!("{RBAC}/namespaces/{namespace}/rolebindings"),
+                kind => panic!("{kind} is not applied"),
+            };
+            self.create(&path, &object).await;
+        }
+        let account = User::service_account(names::SYSTEM_NAMESPACE, LEASE);
+        self.cluster.api().admit_token(TOKEN, account);
     }
 
     pub(crate) fn start_controller(&mut self) {
@@ -115,10 +145,15 @@ impl World {
                     .push(format!("{} {path} {}", event.method, event.code.as_u16()));
             }
         });
+        let authenticated = audited.map_request(|mut request: Request<Body>| {
+            let token = HeaderValue::from_static("Bearer of-the-controller");
+            request.headers_mut().insert(AUTHORIZATION, token);
+            request
+        });
         let (now, started) = (self.cluster.clock().now(), Instant::now());
         let cancel = CancellationToken::new();
         let controller = LocalController {
-            client: Client::new(audited, "default"),
+            client: Client::new(authenticated, "default"),
             config: LocalControllerConfig::default(),
             clock: Clock::new(move || now + started.elapsed()),
             seed: 7,
@@ -237,9 +272,12 @@ impl World {
     ) {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         while !holds(self).await {
-            if Instant::now() > deadline {
-                panic!("not within {seconds} s: {what}\n{}", self.describe().await);
-            }
+            let is_in_time = Instant::now() <= deadline;
+            assert!(
+                is_in_time,
+                "not within {seconds} s: {what}\n{}",
+                self.describe().await
+            );
             sleep(Duration::from_millis(100)).await;
         }
     }
