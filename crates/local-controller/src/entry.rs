@@ -1,11 +1,13 @@
 //! A LocalReplicaSet as the API server has it, checked once.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
+use controller_base::selector_index::Selecting;
 use fedrs_api::{
     FieldError, LocalReplicaSet, LocalReplicaSetSpec, LocalReplicaSetStatus, ValidLocalReplicaSet,
     annotations,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::ObjectMeta;
 use reflector::{Versioned, limited_value, printable};
 use replica_set_controller::CompleteTemplate;
@@ -60,8 +62,29 @@ pub(crate) struct Entry {
 /// A valid set with the complete template of its pods.
 #[derive(Debug)]
 pub(crate) struct ValidSet {
+    pub(crate) key: SetKey,
     pub(crate) set: ValidLocalReplicaSet,
     pub(crate) template: CompleteTemplate,
+}
+
+impl Selecting for ValidSet {
+    type Key = SetKey;
+
+    fn key(&self) -> &SetKey {
+        &self.key
+    }
+
+    fn namespace(&self) -> Arc<str> {
+        Arc::clone(&self.key.namespace)
+    }
+
+    fn selector(&self) -> &LabelSelector {
+        &self.set.selector
+    }
+
+    fn pod_labels(&self) -> &BTreeMap<String, String> {
+        &self.set.template.metadata.labels
+    }
 }
 
 impl Entry {
@@ -87,7 +110,7 @@ impl Entry {
             },
             valid: match same {
                 Some(known) => known.valid.clone(),
-                None => valid(metadata, spec),
+                None => valid(key.clone(), metadata, spec),
             },
             key,
             uid,
@@ -96,7 +119,7 @@ impl Entry {
     }
 }
 
-fn valid(metadata: ObjectMeta, spec: Value) -> Result<Arc<ValidSet>, Vec<FieldError>> {
+fn valid(key: SetKey, metadata: ObjectMeta, spec: Value) -> Result<Arc<ValidSet>, Vec<FieldError>> {
     let spec: LocalReplicaSetSpec = read(spec, "spec").map_err(|error| vec![error])?;
     let status = None;
     let set = ValidLocalReplicaSet::check(&LocalReplicaSet {
@@ -105,7 +128,7 @@ fn valid(metadata: ObjectMeta, spec: Value) -> Result<Arc<ValidSet>, Vec<FieldEr
         status,
     })?;
     let template = CompleteTemplate::of(&set);
-    Ok(Arc::new(ValidSet { set, template }))
+    Ok(Arc::new(ValidSet { key, set, template }))
 }
 
 /// Reads `value`, which is at `path` of the object.

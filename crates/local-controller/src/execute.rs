@@ -187,7 +187,12 @@ impl Executor {
                 if let Some(pod) = shown {
                     return state.apply_response(pod);
                 }
-                state.pod_is_removed(uid, Removal::Accepted);
+                let removal = if is_forced {
+                    Removal::Forced
+                } else {
+                    Removal::Accepted
+                };
+                state.pod_is_removed(uid, removal);
                 Changed::new()
             }),
             Err(error) => {

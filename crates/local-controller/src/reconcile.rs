@@ -161,6 +161,7 @@ impl Reconciler {
                 set: &set,
                 plan: &plan,
                 memory,
+                overlapping: &snapshot.overlapping,
                 now,
             };
             report.status()

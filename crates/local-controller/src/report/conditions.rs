@@ -40,6 +40,7 @@ pub(super) fn conditions(report: &Report<'_>) -> Vec<Condition> {
         replica_failure(report),
         budget_used(report),
         eviction_blocked(report),
+        selector_overlap(report),
         without_effect(report),
         paused(report),
     ];
@@ -302,6 +303,20 @@ fn eviction_blocked(report: &Report<'_>) -> Option<LocalCondition> {
     let message = format!("evictions are not finished in time: {blocked}: {why}");
     Some(NewCondition::new(
         Type::EvictionBlocked,
+        true,
+        reason,
+        message,
+    ))
+}
+
+/// C5.
+fn selector_overlap(report: &Report<'_>) -> Option<LocalCondition> {
+    let names = report.overlapping.iter().map(|key| key.name.to_string());
+    let names = short_list(names, ", ")?;
+    let message = format!("the selectors match each other's pods: {names}");
+    let reason = Reason::OverlappingSelector;
+    Some(NewCondition::new(
+        Type::SelectorOverlap,
         true,
         reason,
         message,

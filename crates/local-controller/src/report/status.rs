@@ -10,6 +10,7 @@ use replica_set_controller::{GroupCounts, Plan, Set};
 use super::{Progress, conditions::conditions};
 use crate::{
     entry::{Entry, ValidSet},
+    key::SetKey,
     memory::Memory,
 };
 
@@ -22,6 +23,8 @@ pub(crate) struct Report<'a> {
     pub(crate) set: &'a Set<'a>,
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) memory: &'a Memory,
+    /// Sets whose selectors overlap.
+    pub(crate) overlapping: &'a [SetKey],
     pub(crate) now: Timestamp,
 }
 

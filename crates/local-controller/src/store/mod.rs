@@ -56,6 +56,8 @@ pub(crate) struct Snapshot {
     pub(crate) pods: BTreeMap<String, Arc<ObservedPod>>,
     /// Pods whose removal was requested, while no read shows that.
     pub(crate) removals: BTreeMap<String, Removal>,
+    /// Sets whose selectors overlap with that of the set.
+    pub(crate) overlapping: Vec<SetKey>,
     /// The nodes of these pods.
     pub(crate) nodes: HashMap<String, Node>,
     /// Nodes of these pods that no watch has shown: they are new, or do not exist any more.
@@ -83,6 +85,7 @@ impl Store {
         }
         Some(Snapshot {
             entry,
+            overlapping: state.sets.overlapping(key),
             pods,
             removals,
             nodes,
@@ -101,7 +104,7 @@ impl Store {
 impl State {
     /// A set exists, was created or changed.
     pub(crate) fn apply_set(&mut self, object: SetObject) -> Changed {
-        self.sets.apply(object).into_iter().collect()
+        self.sets.apply(object)
     }
 
     /// A response or a read shows the set, which may be gone since.
@@ -117,7 +120,7 @@ impl State {
 
     /// A set is gone.
     pub(crate) fn remove_set(&mut self, key: &SetKey) -> Changed {
-        self.sets.remove(key).into_iter().collect()
+        self.sets.remove(key)
     }
 
     /// The watch shows that a pod exists, was created or changed.
@@ -198,9 +201,7 @@ impl State {
     /// The list of sets is complete: those that it did not show are gone.
     pub(crate) fn end_sets(&mut self, version: &str) -> Changed {
         let gone = self.sets.unlisted(version);
-        gone.iter()
-            .filter_map(|key| self.sets.remove(key))
-            .collect()
+        gone.iter().flat_map(|key| self.sets.remove(key)).collect()
     }
 
     /// The list of pods is complete: those that it did not show are gone.
@@ -234,3 +235,6 @@ impl State {
 fn version(text: &str) -> ResourceVersion {
     ResourceVersion::parse(text)
 }
+
+#[cfg(test)]
+mod tests;

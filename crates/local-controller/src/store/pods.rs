@@ -33,8 +33,10 @@ pub(super) struct Pods {
 /// What is known of a request to remove a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Removal {
-    /// It was accepted: the watch will show it.
+    /// It was accepted: the watch will show that the pod is being removed.
     Accepted,
+    /// It was accepted, by force: the watch will show that the pod is gone, or why it is not.
+    Forced,
     /// Its answer was lost: a read has to show what became of it.
     Unanswered,
 }
@@ -152,9 +154,10 @@ impl Pods {
     }
 
     pub(super) fn requested(&mut self, uid: &str, removal: Removal) {
-        if let Some(pod) = self.known.get(uid)
-            && !pod.is_terminating()
-        {
+        let Some(pod) = self.known.get(uid) else {
+            return;
+        };
+        if removal != Removal::Accepted || !pod.is_terminating() {
             self.removals.insert(uid.into(), removal);
         }
     }

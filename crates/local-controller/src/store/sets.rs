@@ -6,12 +6,13 @@ use std::{
     sync::Arc,
 };
 
+use controller_base::selector_index::SelectorIndex;
 use fedrs_api::selector;
 use replica_set_controller::{ObservedPod, PodController};
 
-use super::{Listing, version};
+use super::{Changed, Listing, version};
 use crate::{
-    entry::{Entry, SetObject},
+    entry::{Entry, SetObject, ValidSet},
     key::SetKey,
 };
 
@@ -19,6 +20,7 @@ use crate::{
 pub(super) struct Sets {
     entries: BTreeMap<SetKey, Arc<Entry>>,
     by_uid: HashMap<String, SetKey>,
+    selectors: SelectorIndex<ValidSet>,
     pub(super) listing: Listing,
 }
 
@@ -37,8 +39,13 @@ impl Sets {
         (self.entries.len(), invalid.count())
     }
 
-    /// The key, if what was known is older.
-    pub(super) fn apply(&mut self, object: SetObject) -> Option<SetKey> {
+    /// Sets whose selectors overlap with that of `key` (C5): all, or a few of them.
+    pub(super) fn overlapping(&self, key: &SetKey) -> Vec<SetKey> {
+        self.selectors.known(key).cloned().collect()
+    }
+
+    /// Those to reconcile, if what was known is older.
+    pub(super) fn apply(&mut self, object: SetObject) -> Changed {
         let key = object.key();
         self.listing.show(&key.to_string());
         let known = self.entries.get(&key);
@@ -47,19 +54,30 @@ impl Sets {
             known.uid != entry.uid || version(&known.version).is_older_than(version(&entry.version))
         });
         if !is_news {
-            return None;
+            return Changed::new();
         }
-        self.remove(&key);
+        if let Some(known) = self.entries.remove(&key) {
+            self.by_uid.remove(&known.uid);
+        }
+        let mut changed = match &entry.valid {
+            Ok(valid) => self.selectors.insert(valid),
+            Err(_) => self.selectors.remove(&key),
+        };
         self.by_uid.insert(entry.uid.clone(), key.clone());
         self.entries.insert(key.clone(), Arc::new(entry));
-        Some(key)
+        changed.insert(key);
+        changed
     }
 
-    /// The key, if it was known.
-    pub(super) fn remove(&mut self, key: &SetKey) -> Option<SetKey> {
-        let removed = self.entries.remove(key)?;
+    /// Those to reconcile, if it was known.
+    pub(super) fn remove(&mut self, key: &SetKey) -> Changed {
+        let Some(removed) = self.entries.remove(key) else {
+            return Changed::new();
+        };
         self.by_uid.remove(&removed.uid);
-        Some(key.clone())
+        let mut changed = self.selectors.remove(key);
+        changed.insert(key.clone());
+        changed
     }
 
     /// Those that a complete list, as of this version, did not show.

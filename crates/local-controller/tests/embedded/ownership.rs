@@ -89,6 +89,32 @@ async fn c1_c7_left_pods_are_taken_by_the_next_set() {
     assert_eq!(world.uids().await, before);
 }
 
+#[tokio::test(start_paused = true)]
+async fn c5_overlapping_selectors_are_reported_on_both_sets() {
+    let world = World::running(2, &json!({})).await;
+    let mut other = set(&json!({}));
+    other["metadata"]["name"] = "blog".into();
+    let labels = json!({ "app": "web", "tier": "blog" });
+    other["spec"]["template"]["metadata"]["labels"] = labels;
+    world.create(SETS, &other).await;
+    world
+        .wait_until("it is reported", 10, async |world: &World| {
+            world.condition("SelectorOverlap").await == "True OverlappingSelector"
+        })
+        .await;
+    let message = world.message("SelectorOverlap").await;
+    assert!(message.ends_with(": blog"), "{message}");
+    seconds(30).await;
+    // Each keeps its own pods.
+    assert_eq!(world.status().await["replicas"], 2);
+    world.delete(&format!("{SETS}/blog"), &json!({})).await;
+    world
+        .wait_until("it is over", 10, async |world: &World| {
+            world.condition("SelectorOverlap").await.is_empty()
+        })
+        .await;
+}
+
 /// The view of the set stands still while it is deleted without its pods: they are not adopted for it, or they would be deleted.
 #[tokio::test(start_paused = true)]
 async fn c7_pods_of_a_deleted_set_are_not_adopted_from_a_stale_view() {
