@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 mod evictions;
+mod faults;
 mod ownership;
 mod restarts;
 mod revisions;
