@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use crate::{
     metrics::LocalMetrics,
     queue::Queue,
-    store::{Changed, Removal, State, Store},
+    store::{Changed, Sent, State, Store},
 };
 
 /// Changes an object, merging lists by their keys.
@@ -164,7 +164,10 @@ impl Executor {
         let call = calls::write(&self.client, STRATEGIC_PATCH, &request.path, &request.body);
         match self.call::<ObservedPod>(call).await {
             Ok(pod) => self.show(|state| state.apply_response(pod)),
-            Err(error) => self.outdated_or_failed(of, &error).await,
+            Err(error) => {
+                let sent = Sent::UnansweredChange;
+                self.outdated_or_failed(of, &error, sent).await
+            }
         }
     }
 
@@ -187,31 +190,28 @@ impl Executor {
                 if let Some(pod) = shown {
                     return state.apply_response(pod);
                 }
-                let removal = if is_forced {
-                    Removal::Forced
+                let sent = if is_forced {
+                    Sent::ForcedRemoval
                 } else {
-                    Removal::Accepted
+                    Sent::Removal
                 };
-                state.pod_is_removed(uid, removal);
+                state.requested(uid, sent);
                 Changed::new()
             }),
             Err(error) => {
-                let done = self.outdated_or_failed(of, &error).await;
-                if let Outcome::Unanswered(_) = done {
-                    let unanswered =
-                        |state: &mut State| state.pod_is_removed(uid, Removal::Unanswered);
-                    self.store.update(unanswered);
-                }
-                done
+                let sent = Sent::UnansweredRemoval;
+                self.outdated_or_failed(of, &error, sent).await
             }
         }
     }
 
-    /// A request for a pod has failed: if its precondition did, the pod is read.
+    /// A request for a pod has failed: if its precondition did, the pod is read; if it was not answered, it is read before the next
+    /// step.
     async fn outdated_or_failed(
         &self,
         (set, name, uid): (&ValidLocalReplicaSet, &str, &str),
         error: &CallError,
+        sent: Sent,
     ) -> Outcome {
         match error.code() {
             Some(404) => {
@@ -222,7 +222,13 @@ impl Executor {
                 self.refresh(&set.namespace, name, uid).await;
                 Outcome::Outdated
             }
-            _ => failure(error),
+            _ => {
+                let outcome = failure(error);
+                if let Outcome::Unanswered(_) = outcome {
+                    self.store.update(|state| state.requested(uid, sent));
+                }
+                outcome
+            }
         }
     }
 
@@ -246,6 +252,8 @@ impl Executor {
             }
             Err(error) => {
                 tracing::warn!(pod = name, %error, "failed to read a pod");
+                // It is not what is known of it: no step decides from that.
+                self.store.update(|state| state.doubt(uid));
                 false
             }
         }

@@ -31,7 +31,7 @@ use crate::{
     queue::Queue,
     report::{self, Report},
     revisions::Revisions,
-    store::{Node, Removal, Snapshot, State, Store},
+    store::{Node, Sent, Snapshot, State, Store},
 };
 
 /// The pause before what could not be read is read again.
@@ -77,11 +77,12 @@ impl Reconciler {
     /// The set with what it depends on, once everything is read that the watches have not shown. `None` if it does not exist.
     async fn look(&self, key: &SetKey) -> Option<Result<Snapshot, Unread>> {
         let snapshot = self.store.snapshot(key)?;
-        let unanswered = |(uid, removal): (&String, &Removal)| {
+        let unanswered = |(uid, sent): (&String, &Sent)| {
             let pod = snapshot.pods.get(uid)?;
-            (*removal == Removal::Unanswered).then(|| (pod.name().to_owned(), uid.clone()))
+            sent.is_unanswered()
+                .then(|| (pod.name().to_owned(), uid.clone()))
         };
-        let unanswered: Vec<_> = snapshot.removals.iter().filter_map(unanswered).collect();
+        let unanswered: Vec<_> = snapshot.sent.iter().filter_map(unanswered).collect();
         if unanswered.is_empty() && snapshot.unknown_nodes.is_empty() {
             return Some(Ok(snapshot));
         }
@@ -426,7 +427,8 @@ fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
     let pods = snapshot.pods.values();
     let pods = pods.filter_map(|pod| pod.facts(&valid.set, node));
     pods.map(|mut pod| {
-        if snapshot.removals.contains_key(pod.uid) && pod.life != Life::Terminated {
+        let sent = snapshot.sent.get(pod.uid);
+        if sent.is_some_and(|sent| sent.is_removal()) && pod.life != Life::Terminated {
             pod.life = Life::Terminating { since: None };
         }
         pod

@@ -29,7 +29,7 @@ use crate::{
 pub(crate) use listing::Listing;
 pub(crate) use nodes::Node;
 use nodes::Nodes;
-pub(crate) use pods::Removal;
+pub(crate) use pods::Sent;
 use pods::{Change, Pods};
 use sets::Sets;
 
@@ -54,8 +54,8 @@ pub(crate) struct Snapshot {
     pub(crate) entry: Arc<Entry>,
     /// The pods that it controls, and those of its namespace without a controller, by uid.
     pub(crate) pods: BTreeMap<String, Arc<ObservedPod>>,
-    /// Pods whose removal was requested, while no read shows that.
-    pub(crate) removals: BTreeMap<String, Removal>,
+    /// Requests for pods whose effect nothing has shown yet, by uid.
+    pub(crate) sent: BTreeMap<String, Sent>,
     /// Sets whose selectors overlap with that of the set.
     pub(crate) overlapping: Vec<SetKey>,
     /// The nodes of these pods.
@@ -75,7 +75,7 @@ impl Store {
         let state = self.0.lock();
         let entry = Arc::clone(state.sets.get(key)?);
         let pods = state.pods.of(&entry.uid, &key.namespace);
-        let removals = state.pods.removals(pods.keys());
+        let sent = state.pods.sent(pods.keys());
         let (mut nodes, mut unknown_nodes) = (HashMap::new(), BTreeSet::new());
         for name in pods.values().filter_map(|pod| pod.node()) {
             match state.nodes.get(name) {
@@ -87,7 +87,7 @@ impl Store {
             entry,
             overlapping: state.sets.overlapping(key),
             pods,
-            removals,
+            sent,
             nodes,
             unknown_nodes,
         })
@@ -163,9 +163,14 @@ impl State {
         self.concerned(&change)
     }
 
-    /// The removal of a pod was requested.
-    pub(crate) fn pod_is_removed(&mut self, uid: &str, removal: Removal) {
-        self.pods.requested(uid, removal);
+    /// A request for a pod was sent, and its effect is not shown by its response.
+    pub(crate) fn requested(&mut self, uid: &str, sent: Sent) {
+        self.pods.requested(uid, sent);
+    }
+
+    /// A pod is not what is known of it, and could not be read.
+    pub(crate) fn doubt(&mut self, uid: &str) {
+        self.pods.doubt(uid);
     }
 
     /// A node exists, was created or changed.

@@ -25,20 +25,34 @@ pub(super) struct Pods {
     requests: usize,
     /// Pods whose end the watch has shown while requests are under way, whose responses must not bring them back.
     ended: HashSet<Uid>,
-    /// Pods whose removal was requested, while no read shows that.
-    removals: HashMap<Uid, Removal>,
+    /// Requests for pods whose effect nothing has shown yet.
+    sent: HashMap<Uid, Sent>,
     pub(super) listing: Listing,
 }
 
-/// What is known of a request to remove a pod.
+/// A request for a pod whose effect nothing has shown yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Removal {
-    /// It was accepted: the watch will show that the pod is being removed.
-    Accepted,
-    /// It was accepted, by force: the watch will show that the pod is gone, or why it is not.
-    Forced,
-    /// Its answer was lost: a read has to show what became of it.
-    Unanswered,
+pub(crate) enum Sent {
+    /// A removal that was accepted: the watch will show that the pod is being removed.
+    Removal,
+    /// A removal by force that was accepted: the watch will show that the pod is gone, or why it is not.
+    ForcedRemoval,
+    /// A removal whose answer was lost: a read has to show what became of it.
+    UnansweredRemoval,
+    /// Another change whose answer was lost: a read has to show what the pod is.
+    UnansweredChange,
+}
+
+impl Sent {
+    /// Whether the pod counts as being removed.
+    pub(crate) fn is_removal(self) -> bool {
+        self != Self::UnansweredChange
+    }
+
+    /// Whether a read has to show what became of it.
+    pub(crate) fn is_unanswered(self) -> bool {
+        matches!(self, Self::UnansweredRemoval | Self::UnansweredChange)
+    }
 }
 
 /// A pod before and after a change.
@@ -58,15 +72,15 @@ impl Pods {
             .collect()
     }
 
-    /// What was requested of these pods.
-    pub(super) fn removals<'a>(
+    /// The requests for these pods whose effect nothing has shown yet.
+    pub(super) fn sent<'a>(
         &self,
         pods: impl Iterator<Item = &'a String>,
-    ) -> BTreeMap<String, Removal> {
-        if self.removals.is_empty() {
+    ) -> BTreeMap<String, Sent> {
+        if self.sent.is_empty() {
             return BTreeMap::new();
         }
-        pods.filter_map(|uid| Some((uid.clone(), *self.removals.get(&**uid)?)))
+        pods.filter_map(|uid| Some((uid.clone(), *self.sent.get(&**uid)?)))
             .collect()
     }
 
@@ -92,8 +106,9 @@ impl Pods {
         if !is_news {
             return [None, None];
         }
-        if pod.is_terminating() {
-            self.removals.remove(pod.uid());
+        let sent = self.sent.get(pod.uid());
+        if pod.is_terminating() && sent.is_some_and(|sent| sent.is_removal()) {
+            self.sent.remove(pod.uid());
         }
         let before = self.forget(pod.uid());
         if pod.controller() == PodController::Other {
@@ -108,7 +123,7 @@ impl Pods {
 
     /// The pod is gone: a response or a read says so, before the watch does.
     pub(super) fn remove(&mut self, uid: &str) -> Change {
-        self.removals.remove(uid);
+        self.sent.remove(uid);
         let before = self.forget(uid);
         if before.is_some() {
             self.gone.insert(uid.into());
@@ -119,16 +134,16 @@ impl Pods {
     /// The watch says that the pod is gone, and shows no more of it.
     pub(super) fn end(&mut self, uid: &str) -> Change {
         self.gone.remove(uid);
-        self.removals.remove(uid);
+        self.sent.remove(uid);
         if self.requests > 0 {
             self.ended.insert(uid.into());
         }
         [self.forget(uid), None]
     }
 
-    /// A read that began after the request shows the pod: what is known of its removal is what it says.
+    /// A read that began after the request shows the pod: its effect is what it says.
     pub(super) fn read(&mut self, pod: ObservedPod) -> Change {
-        self.removals.remove(pod.uid());
+        self.sent.remove(pod.uid());
         self.apply_response(pod)
     }
 
@@ -153,12 +168,20 @@ impl Pods {
         }
     }
 
-    pub(super) fn requested(&mut self, uid: &str, removal: Removal) {
+    pub(super) fn requested(&mut self, uid: &str, sent: Sent) {
         let Some(pod) = self.known.get(uid) else {
             return;
         };
-        if removal != Removal::Accepted || !pod.is_terminating() {
-            self.removals.insert(uid.into(), removal);
+        if sent != Sent::Removal || !pod.is_terminating() {
+            self.sent.insert(uid.into(), sent);
+        }
+    }
+
+    pub(super) fn doubt(&mut self, uid: &str) {
+        if self.known.contains_key(uid) {
+            self.sent
+                .entry(uid.into())
+                .or_insert(Sent::UnansweredChange);
         }
     }
 

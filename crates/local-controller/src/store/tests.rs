@@ -60,12 +60,13 @@ fn web() -> SetKey {
 fn pods(store: &Store) -> Vec<String> {
     let snapshot = store.snapshot(&web()).unwrap();
     let pods = snapshot.pods.values().map(|pod| {
-        let mark = match (pod.is_terminating(), snapshot.removals.get(pod.uid())) {
+        let mark = match (pod.is_terminating(), snapshot.sent.get(pod.uid())) {
             (true, None) => " terminating",
-            (false, Some(Removal::Accepted)) => " removed",
-            (false, Some(Removal::Unanswered)) => " perhaps removed",
+            (false, Some(Sent::Removal)) => " removed",
+            (false, Some(Sent::UnansweredRemoval)) => " perhaps removed",
+            (false, Some(Sent::UnansweredChange)) => " perhaps changed",
             (false, None) => "",
-            (true, Some(_)) | (false, Some(Removal::Forced)) => " forced",
+            (true, Some(_)) | (false, Some(Sent::ForcedRemoval)) => " forced",
         };
         format!("{} {}{mark}", pod.uid(), pod.resource_version())
     });
@@ -126,11 +127,11 @@ fn l13_a_removal_counts_until_a_read_shows_what_became_of_it() {
         store.update(|state| state.apply_pod(live(uid, 5)));
     }
     store.update(|state| {
-        state.pod_is_removed("a", Removal::Accepted);
-        state.pod_is_removed("b", Removal::Unanswered);
-        state.pod_is_removed("c", Removal::Unanswered);
+        state.requested("a", Sent::Removal);
+        state.requested("b", Sent::UnansweredRemoval);
+        state.requested("c", Sent::UnansweredRemoval);
         // Nothing is known of this one.
-        state.pod_is_removed("d", Removal::Unanswered);
+        state.requested("d", Sent::UnansweredRemoval);
     });
     // States from before the removal.
     store.update(|state| state.apply_pod(live("a", 6)));
@@ -144,10 +145,10 @@ fn l13_a_removal_counts_until_a_read_shows_what_became_of_it() {
     store.update(|state| state.read_pod(live("b", 6)));
     store.update(|state| state.remove_pod("c"));
     assert_eq!(pods(&store), ["a 7 terminating", "b 6"]);
-    store.update(|state| state.pod_is_removed("a", Removal::Accepted));
+    store.update(|state| state.requested("a", Sent::Removal));
     assert_eq!(pods(&store), ["a 7 terminating", "b 6"]);
     // Nothing more is to be done until the watch shows what became of it.
-    store.update(|state| state.pod_is_removed("a", Removal::Forced));
+    store.update(|state| state.requested("a", Sent::ForcedRemoval));
     assert_eq!(pods(&store), ["a 7 forced", "b 6"]);
 }
 
@@ -276,4 +277,21 @@ fn l18_a_node_is_unknown_until_something_shows_it() {
     store.update(|state| state.nodes_listing().begin());
     assert_eq!(store.update(|state| state.end_nodes("10")), [web()].into());
     assert_eq!(shown(), "gone");
+}
+
+#[test]
+fn l14_a_change_without_an_answer_is_in_doubt_until_a_read() {
+    let store = store();
+    store.update(|state| state.apply_pod(live("a", 5)));
+    store.update(|state| state.requested("a", Sent::UnansweredChange));
+    // From before the change, or from after it: nobody knows.
+    store.update(|state| state.apply_pod(live("a", 6)));
+    assert_eq!(pods(&store), ["a 6 perhaps changed"]);
+    store.update(|state| state.read_pod(live("a", 6)));
+    assert_eq!(pods(&store), ["a 6"]);
+    store.update(|state| state.doubt("a"));
+    assert_eq!(pods(&store), ["a 6 perhaps changed"]);
+    store.update(|state| state.end_pod("a"));
+    store.update(|state| state.doubt("a"));
+    assert_eq!(pods(&store), [""; 0]);
 }

@@ -27,7 +27,8 @@ impl Random {
 
 #[tokio::test(start_paused = true)]
 async fn l14_l15_l22_no_fault_breaks_the_budget_and_the_set_converges() {
-    for seed in 0..12 {
+    // The last one: a patch without an answer, and a template that returns while the view is from before it.
+    for seed in (0..12).chain([59]) {
         run(seed).await;
     }
 }
