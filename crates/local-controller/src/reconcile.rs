@@ -195,6 +195,9 @@ impl Reconciler {
         if begins || has_changed {
             return Some(Duration::ZERO);
         }
+        // What a read shows anew has brought the set back into the queue.
+        let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
+        let again = executed.iter().any(is_outdated).then_some(RETRY);
         let report = status(memory);
         let publish = self.publish_if_due(entry, previous, &report, memory).await;
         let deadline = memory.progress.deadline(set.progress_deadline);
@@ -202,7 +205,7 @@ impl Reconciler {
         let times = [plan.next, memory.next(now), deadline];
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
-        until.into_iter().chain(publish).min()
+        until.into_iter().chain(publish).chain(again).min()
     }
 
     /// How pods of earlier templates get to the current one.
@@ -290,7 +293,7 @@ impl Reconciler {
         }
     }
 
-    /// Remembers what became of the requests. Returns whether a pod was changed, or turned out to be different.
+    /// Remembers what became of the requests. Returns whether a pod was changed.
     fn remember(
         &self,
         executed: &[Executed<'_>],
@@ -306,7 +309,7 @@ impl Reconciler {
         let mut has_changed = false;
         let mut create_failure = None;
         for Executed { action, result } in executed {
-            has_changed |= !matches!(result, Outcome::Rejected { .. } | Outcome::Unanswered(_));
+            has_changed |= matches!(result, Outcome::Done | Outcome::Taken);
             match (action, action.pod()) {
                 (Action::Create { name, .. }, _) => {
                     let of = match result {
