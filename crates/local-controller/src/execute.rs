@@ -19,9 +19,10 @@ use serde::{
 use tokio::sync::Semaphore;
 
 use crate::{
+    key::Changed,
     metrics::LocalMetrics,
     queue::Queue,
-    store::{Changed, Sent, State, Store},
+    store::{Sent, State, Store},
 };
 
 /// Changes an object, merging lists by their keys.

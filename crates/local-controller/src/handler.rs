@@ -9,10 +9,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     entry::SetObject,
-    key::{SETS, SetKey},
+    key::{Changed, SETS, SetKey},
     metrics::LocalMetrics,
     queue::Queue,
-    store::{Changed, Listing, State, Store},
+    store::{Listing, State, Store},
 };
 
 /// A kind that is watched.

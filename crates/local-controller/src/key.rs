@@ -1,9 +1,12 @@
 //! The key of a set in the store, in queues and in logs.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 /// The collection of all sets.
 pub(crate) const SETS: &str = "/apis/fedrs.dev/v1alpha1/localreplicasets";
+
+/// Sets to reconcile.
+pub(crate) type Changed = BTreeSet<SetKey>;
 
 /// Namespace and name of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use fedrs_api::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use replica_set_controller::{BudgetUser, Group, Purpose, Wait};
 
-use super::Report;
+use super::input::Report;
 
 type LocalCondition = NewCondition<Type, Reason>;
 

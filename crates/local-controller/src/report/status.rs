@@ -5,28 +5,10 @@ use fedrs_api::{
     NewCondition, RevisionPods, revision_name,
 };
 use jiff::Timestamp;
-use replica_set_controller::{GroupCounts, Plan, Set};
+use replica_set_controller::GroupCounts;
 
-use super::{Progress, conditions::conditions};
-use crate::{
-    entry::{Entry, ValidSet},
-    key::SetKey,
-    memory::Memory,
-};
-
-/// What a status is made from.
-#[derive(Clone, Copy)]
-pub(crate) struct Report<'a> {
-    pub(crate) entry: &'a Entry,
-    pub(crate) valid: &'a ValidSet,
-    pub(crate) previous: &'a LocalReplicaSetStatus,
-    pub(crate) set: &'a Set<'a>,
-    pub(crate) plan: &'a Plan<'a>,
-    pub(crate) memory: &'a Memory,
-    /// Sets whose selectors overlap.
-    pub(crate) overlapping: &'a [SetKey],
-    pub(crate) now: Timestamp,
-}
+use super::{conditions::conditions, input::Report};
+use crate::entry::Entry;
 
 impl Report<'_> {
     /// The status to publish.
@@ -62,12 +44,6 @@ impl Report<'_> {
             conditions: conditions(self),
             record: self.plan.record.clone(),
         }
-    }
-
-    /// When an update without progress has failed.
-    pub(super) fn deadline(&self) -> Option<Timestamp> {
-        let progress: &Progress = &self.memory.progress;
-        progress.deadline(self.set.progress_deadline)
     }
 }
 

@@ -12,6 +12,7 @@ mod listing;
 mod nodes;
 mod pods;
 mod sets;
+mod version;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -19,12 +20,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use reflector::ResourceVersion;
 use replica_set_controller::{ObservedNode, ObservedPod};
 
 use crate::{
     entry::{Entry, SetObject},
-    key::SetKey,
+    key::{Changed, SetKey},
 };
 pub(crate) use listing::Listing;
 pub(crate) use nodes::Node;
@@ -32,9 +32,6 @@ use nodes::Nodes;
 pub(crate) use pods::Sent;
 use pods::{Change, Pods};
 use sets::Sets;
-
-/// Sets to reconcile.
-pub(crate) type Changed = BTreeSet<SetKey>;
 
 /// The state, shared by the watches and the workers. The lock is held for one object, or one snapshot.
 #[derive(Debug, Default)]
@@ -235,10 +232,6 @@ impl State {
         let states = change.iter().flatten();
         states.flat_map(|pod| self.sets.concerned(pod)).collect()
     }
-}
-
-fn version(text: &str) -> ResourceVersion {
-    ResourceVersion::parse(text)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use replica_set_controller::{NodeState, ObservedNode};
 
-use super::{Listing, version};
+use super::{listing::Listing, version::version};
 
 #[derive(Debug, Default)]
 pub(super) struct Nodes {

@@ -7,7 +7,7 @@ use std::{
 
 use replica_set_controller::{ObservedPod, PodController};
 
-use super::{Listing, version};
+use super::{listing::Listing, version::version};
 
 /// The uid of a pod.
 type Uid = Arc<str>;

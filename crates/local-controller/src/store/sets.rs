@@ -10,10 +10,10 @@ use controller_base::selector_index::SelectorIndex;
 use fedrs_api::selector;
 use replica_set_controller::{ObservedPod, PodController};
 
-use super::{Changed, Listing, version};
+use super::{listing::Listing, version::version};
 use crate::{
     entry::{Entry, SetObject, ValidSet},
-    key::SetKey,
+    key::{Changed, SetKey},
 };
 
 #[derive(Debug, Default)]

@@ -37,7 +37,7 @@ async fn run(seed: u64) {
     let mut random = Random(seed);
     let mut strategy = json!({ "maxUnavailable": BUDGET });
     // Half of the runs are limited by the budget alone.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         strategy["deploySpeed"] = json!({ "updatePortion": 2, "minDelay": 10 });
     }
     let mut template = set(&json!({}))["spec"]["template"].clone();
