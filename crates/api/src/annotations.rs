@@ -10,8 +10,8 @@ pub const RENEW_TOKEN: &str = "fedrs.dev/renew-token";
 /// On a FederatedDeployment, and copied to its ControllerRevision: why its template changed, for people. `kubectl` shows it of
 /// Deployments.
 pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
-/// On a pod of a LocalReplicaSet, as an annotation or a label: it has to leave its node (L18). `Involuntary` if it can't stay
-/// there; `false` for no.
+/// On a pod of a LocalReplicaSet, as an annotation or a label, and on a node as a label: the pods have to leave their node (L18).
+/// `Involuntary` if they can't stay there; `false` for no.
 pub const EVICT: &str = "fedrs.dev/evict";
 /// On a pod: when it was last updated in place, and which of its containers are restarted by that (L12).
 pub const IN_PLACE_UPDATE: &str = "fedrs.dev/in-place-update";

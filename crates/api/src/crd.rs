@@ -25,7 +25,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     crds.into_iter().map(finish).collect()
 }
 
-/// The CRD of a cluster in which a replica set controller of fedrs runs (L1). Nothing installs it yet.
+/// The CRD of a cluster in which a replica set controller of fedrs runs (L1).
 #[must_use]
 pub fn local_replica_set() -> CustomResourceDefinition {
     finish(LocalReplicaSet::crd())

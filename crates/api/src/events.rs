@@ -63,6 +63,40 @@ closed_set! {
 }
 
 closed_set! {
+    /// Reasons of events on a LocalReplicaSet.
+    pub enum LocalEventReason {
+        /// Pods were created (L13).
+        SuccessfulCreate,
+        /// The API server rejects new pods (L13).
+        FailedCreate,
+        /// Surplus pods were removed (L13).
+        SuccessfulDelete,
+        /// The API server rejects the removal of a pod.
+        FailedDelete,
+        /// Pods were removed to be created again with the current template (L12).
+        Recreating,
+        /// Pods are updated in place (L12).
+        UpdatedInPlace,
+        /// The API server rejects a change of a pod.
+        FailedUpdate,
+        /// Pods were removed because they have to leave their nodes (L18).
+        Evicted,
+        /// Pods that did not shut down in time were deleted by force (L17).
+        ForceDeleted,
+        /// Pods that match and had no controller were adopted (C1).
+        Adopted,
+        /// Pods that do not match any more were released (C6).
+        Released,
+        /// The spec is invalid.
+        InvalidSpec,
+        /// The status can't be read: nothing is changed before it can.
+        UnreadableStatus,
+        /// A revision can't be kept or read.
+        FailedRevision,
+    }
+}
+
+closed_set! {
     /// Reasons of events on a MemberCluster. The reasons of the condition Ready are reasons of events as well.
     pub enum MemberEventReason {
         /// The controller uses a kubeconfig that does not protect its credentials.

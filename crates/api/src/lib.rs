@@ -62,7 +62,7 @@ pub use conditions::{
 };
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
-pub use events::{EventReason, MemberEventReason};
+pub use events::{EventReason, LocalEventReason, MemberEventReason};
 pub use federated_deployment::{FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,

@@ -19,7 +19,9 @@ pub mod event;
 pub mod event_recorder;
 pub mod history;
 pub mod list_progress;
+pub mod rbac;
 pub mod readiness;
+pub mod selector_index;
 pub mod short_list;
 pub mod watchdog;
 

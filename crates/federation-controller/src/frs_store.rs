@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use controller_base::selector_index::{MAX_KNOWN, SelectorIndex};
 use fedrs_api::{
     DeletionPolicy, FederatedDeployment, FederatedDeploymentSpec, FederatedReplicaSet,
     FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, ObjectKey,
@@ -18,7 +19,6 @@ use crate::{
     check::DesiredHashes,
     frs_object::{FrsObject, UnreadableSpec},
     manifest::{self, DeploymentSettings},
-    selector_index::{MAX_KNOWN, SelectorIndex},
 };
 
 /// One federated set, with what is derived from it.
@@ -57,7 +57,7 @@ pub(crate) struct FrsStore {
 #[derive(Debug, Default)]
 struct Sets {
     entries: BTreeMap<ObjectKey, Arc<Entry>>,
-    selectors: SelectorIndex,
+    selectors: SelectorIndex<ValidFrs>,
 }
 
 /// Where an object comes from.

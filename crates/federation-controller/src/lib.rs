@@ -34,7 +34,6 @@ mod manifest;
 mod messages;
 mod reconcile;
 mod reconcile_queue;
-mod selector_index;
 mod trigger;
 
 pub use controller::{Controller, Running};

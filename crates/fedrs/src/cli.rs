@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     controller, cordon, crds, drain, explain, help, join, logging, output, plan, program::Program,
-    rbac, rollout, uninstall, unjoin,
+    rbac, replica_set_controller, rollout, uninstall, unjoin,
 };
 #[cfg(feature = "demo")]
 use crate::{demo, sim, simulate};
@@ -30,6 +30,7 @@ enum Command {
     #[cfg(feature = "demo")]
     Simulate(simulation::SimulateArgs),
     Controller(controller::ControllerArgs),
+    ReplicaSetController(replica_set_controller::ReplicaSetControllerArgs),
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
     Rollout(rollout::RolloutArgs),
@@ -79,6 +80,10 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Controller(args) => {
             cli.log.start()?;
             block_on(controller::run(args))
+        }
+        Command::ReplicaSetController(args) => {
+            cli.log.start()?;
+            block_on(replica_set_controller::run(args))
         }
         Command::Plan(args) => block_on(plan::run(args)),
         Command::Explain(args) => block_on(explain::run(args)),

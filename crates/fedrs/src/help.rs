@@ -10,7 +10,16 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
         "Try without a Kubernetes cluster",
         &["demo", "sim", "simulate"],
     ),
-    ("Installation", &["crds", "rbac", "controller", "uninstall"]),
+    (
+        "Installation",
+        &[
+            "crds",
+            "rbac",
+            "controller",
+            "replica-set-controller",
+            "uninstall",
+        ],
+    ),
     (
         "Member clusters",
         &["join", "cordon", "uncordon", "drain", "unjoin"],

@@ -32,9 +32,7 @@ impl HostArgs {
 
     /// A client for the controller. It does not retry writes: the controller decides what to repeat.
     pub(crate) async fn controller_client(self) -> anyhow::Result<Client> {
-        let mut config = config(self.source()).await?;
-        directory::harden(&mut config);
-        Ok(Client::try_from(config)?)
+        controller_client(self.source()).await
     }
 
     /// A client for a command.
@@ -48,6 +46,13 @@ impl HostArgs {
             context: self.context,
         }
     }
+}
+
+/// A client for a controller of a cluster. It does not retry writes: the controller decides what to repeat.
+pub(crate) async fn controller_client(source: KubeconfigSource) -> anyhow::Result<Client> {
+    let mut config = config(source).await?;
+    directory::harden(&mut config);
+    Ok(Client::try_from(config)?)
 }
 
 /// The options for the host cluster, in commands that have options for a member as well.

@@ -10,6 +10,7 @@ mod crds;
 #[cfg(feature = "demo")]
 mod demo;
 mod drain;
+mod elected;
 #[cfg(feature = "demo")]
 mod embedded;
 mod explain;
@@ -21,6 +22,7 @@ mod output;
 mod plan;
 mod program;
 mod rbac;
+mod replica_set_controller;
 mod rollout;
 mod seed;
 mod server;

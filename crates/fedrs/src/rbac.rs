@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
 use fedrs_api::ClusterType;
 
@@ -41,14 +42,22 @@ enum ClusterArg {
     Host,
     /// A cluster that runs replicas
     Member,
+    /// A cluster in which `fedrs replica-set-controller` runs
+    ReplicaSetController,
 }
 
 /// Prints the objects as YAML.
 pub(crate) fn run(args: RbacArgs) -> ExitCode {
-    let default = ControllerAccount::usual(match args.cluster {
+    let cluster = match args.cluster {
         ClusterArg::Host => ClusterType::Host,
         ClusterArg::Member => ClusterType::Member,
-    });
+        ClusterArg::ReplicaSetController => {
+            let (namespace, account) = (args.namespace.as_deref(), args.account.as_deref());
+            let manifests = local_controller::rbac::manifests(namespace, account);
+            return output::print(&to_yaml(&manifests));
+        }
+    };
+    let default = ControllerAccount::usual(cluster);
     let account = ControllerAccount {
         namespace: args.namespace.unwrap_or(default.namespace),
         name: args.account.unwrap_or(default.name),

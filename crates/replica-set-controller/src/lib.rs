@@ -30,7 +30,8 @@
 //! - It publishes [`Plan::record`] with a precondition on the version that it has read, then steps again.
 //! - It carries out each action with the uid of the pod as the precondition, and with its version: [`Action::needs_version`].
 //! - It adds the results of its requests to the pods before the next step. A pod whose removal was sent, but not answered, is
-//!   [`Life::Terminating`] without a time until a read shows it. A creation whose name exists is done if that pod belongs to the set.
+//!   [`Life::Terminating`] without a time until a read shows it; of another request without an answer, a read shows the effect before
+//!   the next step. A creation whose name exists is done if that pod belongs to the set.
 //! - It reports the results of creations, and the pods that it sees, to [`SlowStart`].
 //!
 //! # Limits
@@ -46,6 +47,7 @@ mod evict;
 mod group;
 mod in_place;
 mod names;
+mod observed_node;
 mod observed_pod;
 mod order;
 mod plan;
@@ -65,6 +67,7 @@ pub use account::{Account, BudgetUser};
 pub use change::{Change, Patch};
 pub use group::{Counts, Group, GroupCounts};
 pub use in_place::{Container, InPlaceRecord};
+pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};

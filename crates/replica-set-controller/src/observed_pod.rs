@@ -155,6 +155,12 @@ impl ObservedPod {
         &self.metadata.resource_version
     }
 
+    /// Whether it is being removed.
+    #[must_use]
+    pub fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
     /// Who controls it.
     #[must_use]
     pub fn controller(&self) -> PodController<'_> {
@@ -302,12 +308,7 @@ impl ObservedPod {
         let asked = self
             .annotation(annotations::EVICT)
             .or(self.label(annotations::EVICT))?;
-        match asked {
-            "false" => None,
-            "Involuntary" => Some(Eviction::Involuntary),
-            // Whatever somebody writes there, the pod is to leave.
-            _ => Some(Eviction::Voluntary),
-        }
+        Eviction::parse(asked)
     }
 
     fn gate(&self) -> Gate {

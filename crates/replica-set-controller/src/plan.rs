@@ -85,7 +85,22 @@ pub enum Action<'a> {
     },
 }
 
-impl Action<'_> {
+impl<'a> Action<'a> {
+    /// The pod that it changes; `None` if it creates one.
+    #[must_use]
+    pub fn pod(&self) -> Option<&'a Pod<'a>> {
+        match self {
+            Self::Create { .. } => None,
+            Self::Adopt { pod }
+            | Self::Release { pod }
+            | Self::Remove { pod, .. }
+            | Self::ForceRemove { pod, .. }
+            | Self::CloseGate { pod }
+            | Self::Patch { pod, .. }
+            | Self::OpenGate { pod } => Some(pod),
+        }
+    }
+
     /// Whether the version of the pod is a precondition: a request that arrives late must not make a pod unavailable that was updated
     /// in the meantime. A surplus may be any pod, and one that is deleted by force does not change any more.
     #[must_use]

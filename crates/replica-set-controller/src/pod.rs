@@ -92,6 +92,18 @@ pub enum Eviction {
     Voluntary,
 }
 
+impl Eviction {
+    /// What an annotation or label of a pod or node asks for: `false` for nothing. Whatever else somebody writes there, pods are to
+    /// leave.
+    pub(crate) fn parse(asked: &str) -> Option<Self> {
+        match asked {
+            "false" => None,
+            "Involuntary" => Some(Self::Involuntary),
+            _ => Some(Self::Voluntary),
+        }
+    }
+}
+
 /// The readiness gate that takes a pod out of endpoints while it is updated in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {

@@ -12,6 +12,7 @@ mod simulate;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use generated::Generated;
 
 /// Development tasks of fedrs.
 #[derive(Parser)]
@@ -46,7 +47,7 @@ enum Task {
 fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().task {
         Task::Crds => crds::generated().write(),
-        Task::Rbac => rbac::generated().write(),
+        Task::Rbac => rbac::all().iter().try_for_each(Generated::write),
         Task::ControlPlane(task) => task.run(),
         Task::Bench(bench) => bench.run(),
         Task::RecordDemo => record_demo::run(),

@@ -10,6 +10,7 @@
 //! A revision never changes its template. Its number grows when its template is that of the spec again.
 
 mod manifest;
+mod owner;
 mod plan;
 mod stored;
 
@@ -22,7 +23,8 @@ use serde_json::{Value, json};
 
 use crate::calls::{self, CallError, within};
 
-pub use plan::{Owner, Wanted};
+pub use owner::Owner;
+pub use plan::Wanted;
 pub use stored::{Revision, StoredRevision};
 
 use plan::{Write, plan};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::stored::Revision;
+use super::{owner::Owner, stored::Revision};
 
 /// The revision that a set should have as its latest.
 pub struct Wanted<'a> {
@@ -20,21 +20,6 @@ pub struct Wanted<'a> {
     pub in_use: &'a BTreeSet<String>,
     /// `spec.revisionHistoryLimit`: how many revisions that are not in use are kept.
     pub limit: u32,
-}
-
-/// The set that owns revisions.
-#[derive(Clone, Copy, Debug)]
-pub struct Owner<'a> {
-    /// Its kind, of fedrs.
-    pub kind: &'static str,
-    /// Its namespace.
-    pub namespace: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// Its uid.
-    pub uid: &'a str,
-    /// The label of revisions that has its name.
-    pub label: &'static str,
 }
 
 /// The revision has the name of the wanted one, but not its owner.

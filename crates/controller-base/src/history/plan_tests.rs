@@ -6,7 +6,8 @@ use fedrs_api::labels;
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Owner, Update, Wanted, Write, plan},
+    owner::Owner,
+    plan::{Update, Wanted, Write, plan},
     stored::Revision,
 };
 

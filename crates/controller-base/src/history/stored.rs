@@ -10,7 +10,7 @@ use reflector::{
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::plan::Owner;
+use super::owner::Owner;
 
 /// The values that the data may have: as many as a spec.
 const MAX_VALUES: usize = 20_000;

@@ -6,8 +6,8 @@
 //!
 //! This is the only list of permissions: a new kind of request needs a rule here.
 
-mod manifest;
+mod account;
 mod rules;
 
-pub use manifest::{ControllerAccount, Manifest};
-pub use rules::Grant;
+pub use account::ControllerAccount;
+pub use controller_base::rbac::{Grant, Manifest};

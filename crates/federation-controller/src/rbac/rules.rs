@@ -1,20 +1,11 @@
 //! The rules, each with the requests that need it.
 
+use controller_base::rbac::{Grant, RBAC, grant, list, named};
 use k8s_openapi::api::rbac::v1::PolicyRule;
-
-/// A rule, and its reason.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Grant {
-    /// The requests that need it, in the imperative, without a full stop.
-    pub why: &'static str,
-    /// The rule.
-    pub rule: PolicyRule,
-}
 
 const CORE: &str = "";
 const APPS: &str = "apps";
 const FEDRS: &str = "fedrs.dev";
-pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 
 /// In a member, in each namespace in which local workloads may be, or cluster-wide.
@@ -203,29 +194,4 @@ pub(super) fn host_namespace() -> Vec<Grant> {
             &["get", "create", "update"],
         ),
     ]
-}
-
-fn grant(why: &'static str, resource: (&str, &str), verbs: &[&str]) -> Grant {
-    named(why, resource, &[], verbs)
-}
-
-/// For the objects of these names only; for all objects if there are none.
-fn named(
-    why: &'static str,
-    (group, resource): (&str, &str),
-    names: &[&str],
-    verbs: &[&str],
-) -> Grant {
-    let rule = PolicyRule {
-        api_groups: Some(list(&[group])),
-        resources: Some(list(&[resource])),
-        resource_names: (!names.is_empty()).then(|| list(names)),
-        verbs: list(verbs),
-        ..PolicyRule::default()
-    };
-    Grant { why, rule }
-}
-
-fn list(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
 }

@@ -10,4 +10,5 @@ mod commands;
 mod controlled;
 mod federation;
 mod plan;
+mod replica_sets;
 mod rollout;

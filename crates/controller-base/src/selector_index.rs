@@ -1,4 +1,4 @@
-//! Finds the FederatedReplicaSets of a namespace that could adopt each other's pods, without comparing each with each.
+//! Finds the sets of a namespace that could adopt each other's pods, without comparing each with each.
 //!
 //! Of each set a few others are known, which is enough to report them. A set is compared with those that come as long as
 //! fewer are known: a namespace full of equal selectors costs a few comparisons, and a few reports, for each change.
@@ -9,58 +9,104 @@ use std::{
 };
 
 use fedrs_api::{ObjectKey, ValidFrs};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+/// A set with a selector.
+pub trait Selecting {
+    /// What it is known by.
+    type Key: Clone + Ord;
+
+    /// Its key.
+    fn key(&self) -> &Self::Key;
+    /// Its namespace.
+    fn namespace(&self) -> Arc<str>;
+    /// Its selector.
+    fn selector(&self) -> &LabelSelector;
+    /// The labels of its pods.
+    fn pod_labels(&self) -> &BTreeMap<String, String>;
+}
+
+impl Selecting for ValidFrs {
+    type Key = ObjectKey;
+
+    fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    fn namespace(&self) -> Arc<str> {
+        Arc::clone(&self.key.namespace)
+    }
+
+    fn selector(&self) -> &LabelSelector {
+        &self.selector
+    }
+
+    fn pod_labels(&self) -> &BTreeMap<String, String> {
+        &self.template.metadata.labels
+    }
+}
 
 /// A label of a namespace.
 type Label = (Arc<str>, Option<(String, String)>);
 
 /// Others that are known of a set at most.
-pub(crate) const MAX_KNOWN: usize = 9;
+pub const MAX_KNOWN: usize = 9;
 
 /// Sets, and which of them overlap.
-#[derive(Debug, Default)]
-pub(crate) struct SelectorIndex {
-    sets: BTreeMap<ObjectKey, Indexed>,
-    all: Candidates,
+#[derive(Debug)]
+pub struct SelectorIndex<S: Selecting> {
+    sets: BTreeMap<S::Key, Indexed<S>>,
+    all: Candidates<S::Key>,
     /// Those of which fewer others than [`MAX_KNOWN`] are known.
-    open: Candidates,
+    open: Candidates<S::Key>,
 }
 
 #[derive(Debug)]
-struct Indexed {
-    frs: Arc<ValidFrs>,
+struct Indexed<S: Selecting> {
+    set: Arc<S>,
     /// Sets that overlap with it.
-    known: BTreeSet<ObjectKey>,
+    known: BTreeSet<S::Key>,
     /// Sets that know it.
-    known_by: BTreeSet<ObjectKey>,
+    known_by: BTreeSet<S::Key>,
 }
 
-impl SelectorIndex {
+impl<S: Selecting> Default for SelectorIndex<S> {
+    fn default() -> Self {
+        Self {
+            sets: BTreeMap::new(),
+            all: Candidates::default(),
+            open: Candidates::default(),
+        }
+    }
+}
+
+impl<S: Selecting> SelectorIndex<S> {
     /// The sets that overlap with `key`: all, or [`MAX_KNOWN`] of them.
-    pub(crate) fn known(&self, key: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
+    pub fn known(&self, key: &S::Key) -> impl Iterator<Item = &S::Key> {
         self.sets.get(key).into_iter().flat_map(|set| &set.known)
     }
 
     /// Adds or replaces a set. Returns the others whose known sets change.
-    pub(crate) fn insert(&mut self, frs: &Arc<ValidFrs>) -> BTreeSet<ObjectKey> {
-        let key = &frs.key;
-        if let Some(set) = self.sets.get_mut(key)
-            && set.frs.selector == frs.selector
-            && set.frs.template.metadata.labels == frs.template.metadata.labels
+    pub fn insert(&mut self, set: &Arc<S>) -> BTreeSet<S::Key> {
+        let key = set.key();
+        if let Some(known) = self.sets.get_mut(key)
+            && known.set.selector() == set.selector()
+            && known.set.pod_labels() == set.pod_labels()
         {
-            set.frs = Arc::clone(frs);
+            known.set = Arc::clone(set);
             return BTreeSet::new();
         }
         let mut changed = self.remove(key);
-        self.all.insert(frs);
-        let set = Indexed {
-            frs: Arc::clone(frs),
+        self.all.insert(&**set);
+        let indexed = Indexed {
+            set: Arc::clone(set),
             known: BTreeSet::new(),
             known_by: BTreeSet::new(),
         };
-        self.sets.insert(key.clone(), set);
-        let open: BTreeSet<_> = self.open.of(frs).cloned().collect();
+        self.sets.insert(key.clone(), indexed);
+        let open: BTreeSet<_> = self.open.of(&**set).cloned().collect();
         for other in open {
-            if overlap(frs, &self.sets[&other].frs) {
+            if overlap(&**set, &*self.sets[&other].set) {
                 self.learn(&other, key);
                 changed.insert(other);
             }
@@ -70,12 +116,12 @@ impl SelectorIndex {
     }
 
     /// Removes a set. Returns the others that knew it.
-    pub(crate) fn remove(&mut self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+    pub fn remove(&mut self, key: &S::Key) -> BTreeSet<S::Key> {
         let Some(removed) = self.sets.remove(key) else {
             return BTreeSet::new();
         };
-        self.all.remove(&removed.frs);
-        self.open.remove(&removed.frs);
+        self.all.remove(&*removed.set);
+        self.open.remove(&*removed.set);
         for other in &removed.known {
             self.get_mut(other).known_by.remove(key);
         }
@@ -87,35 +133,35 @@ impl SelectorIndex {
     }
 
     /// Completes the known sets of `key`.
-    fn look_for_others(&mut self, key: &ObjectKey) {
-        let Indexed { frs, known, .. } = &self.sets[key];
+    fn look_for_others(&mut self, key: &S::Key) {
+        let Indexed { set, known, .. } = &self.sets[key];
         let mut found = BTreeSet::new();
-        for other in self.all.of(frs) {
+        for other in self.all.of(&**set) {
             if known.len() + found.len() == MAX_KNOWN {
                 break;
             }
             let is_new = !known.contains(other) && !found.contains(other);
-            if is_new && overlap(frs, &self.sets[other].frs) {
+            if is_new && overlap(&**set, &*self.sets[other].set) {
                 found.insert(other.clone());
             }
         }
-        self.open.insert(frs);
+        self.open.insert(&**set);
         for other in found {
             self.learn(key, &other);
         }
     }
 
     /// Has `key` know `other`.
-    fn learn(&mut self, key: &ObjectKey, other: &ObjectKey) {
+    fn learn(&mut self, key: &S::Key, other: &S::Key) {
         self.get_mut(other).known_by.insert(key.clone());
         let set = self.sets.get_mut(key).expect(INDEXED);
         set.known.insert(other.clone());
         if set.known.len() == MAX_KNOWN {
-            self.open.remove(&set.frs);
+            self.open.remove(&*set.set);
         }
     }
 
-    fn get_mut(&mut self, key: &ObjectKey) -> &mut Indexed {
+    fn get_mut(&mut self, key: &S::Key) -> &mut Indexed<S> {
         self.sets.get_mut(key).expect(INDEXED)
     }
 }
@@ -123,74 +169,82 @@ impl SelectorIndex {
 const INDEXED: &str = "sets know only sets that are indexed";
 
 /// Sets by the labels of their templates, and by one label that their selectors require.
-#[derive(Debug, Default)]
-struct Candidates {
+#[derive(Debug)]
+struct Candidates<K> {
     /// By each label of the template; all of a namespace under none.
-    by_label: BTreeMap<Label, BTreeSet<ObjectKey>>,
+    by_label: BTreeMap<Label, BTreeSet<K>>,
     /// By the first label that the selector requires; under none if it requires no value.
-    by_required: BTreeMap<Label, BTreeSet<ObjectKey>>,
+    by_required: BTreeMap<Label, BTreeSet<K>>,
 }
 
-impl Candidates {
-    fn insert(&mut self, frs: &ValidFrs) {
-        for label in labels(frs) {
+impl<K> Default for Candidates<K> {
+    fn default() -> Self {
+        Self {
+            by_label: BTreeMap::new(),
+            by_required: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Clone + Ord> Candidates<K> {
+    fn insert(&mut self, set: &impl Selecting<Key = K>) {
+        for label in labels(set) {
             self.by_label
                 .entry(label)
                 .or_default()
-                .insert(frs.key.clone());
+                .insert(set.key().clone());
         }
-        let required = self.by_required.entry(required(frs)).or_default();
-        required.insert(frs.key.clone());
+        let required = self.by_required.entry(required(set)).or_default();
+        required.insert(set.key().clone());
     }
 
-    fn remove(&mut self, frs: &ValidFrs) {
-        for label in labels(frs) {
-            remove(&mut self.by_label, &label, &frs.key);
+    fn remove(&mut self, set: &impl Selecting<Key = K>) {
+        for label in labels(set) {
+            remove(&mut self.by_label, &label, set.key());
         }
-        remove(&mut self.by_required, &required(frs), &frs.key);
+        remove(&mut self.by_required, &required(set), set.key());
     }
 
-    /// The sets that may overlap with `frs`, some more than once; [`overlap`] decides. The nearest before it by name come
+    /// The sets that may overlap with `set`, some more than once; [`overlap`] decides. The nearest before it by name come
     /// first: of many equal sets each is known by a few.
-    fn of<'a>(&'a self, frs: &'a ValidFrs) -> impl Iterator<Item = &'a ObjectKey> {
-        let could_be_taken = self.by_label.get(&required(frs));
-        let could_take = labels(frs).filter_map(|label| self.by_required.get(&label));
+    fn of<'a>(&'a self, set: &'a impl Selecting<Key = K>) -> impl Iterator<Item = &'a K> {
+        let could_be_taken = self.by_label.get(&required(set));
+        let could_take = labels(set).filter_map(|label| self.by_required.get(&label));
         let sets = could_be_taken.into_iter().chain(could_take);
-        let nearest_first = |sets: &'a BTreeSet<ObjectKey>| {
-            let before = sets.range(..&frs.key).rev();
-            before.chain(sets.range(&frs.key..).rev())
+        let nearest_first = |sets: &'a BTreeSet<K>| {
+            let before = sets.range(..set.key()).rev();
+            before.chain(sets.range(set.key()..).rev())
         };
-        sets.flat_map(nearest_first).filter(|key| **key != frs.key)
+        sets.flat_map(nearest_first).filter(|key| *key != set.key())
     }
 }
 
 /// Whether one of two sets of a namespace could adopt the other's pods.
-fn overlap(a: &ValidFrs, b: &ValidFrs) -> bool {
+fn overlap<S: Selecting>(a: &S, b: &S) -> bool {
     #[cfg(test)]
     tests::COMPARISONS.with(|count| count.set(count.get() + 1));
-    let takes = |a: &ValidFrs, b: &ValidFrs| {
-        fedrs_api::selector::matches(&a.selector, &b.template.metadata.labels)
-    };
+    let takes = |a: &S, b: &S| fedrs_api::selector::matches(a.selector(), b.pod_labels());
     takes(a, b) || takes(b, a)
 }
 
-fn labels(frs: &ValidFrs) -> impl Iterator<Item = Label> {
-    let labels = frs.template.metadata.labels.iter();
+fn labels(set: &impl Selecting) -> impl Iterator<Item = Label> {
+    let namespace = set.namespace();
+    let labels = set.pod_labels().iter();
     let labels = labels.map(|(key, value)| Some((key.clone(), value.clone())));
     labels
         .chain([None])
-        .map(|label| (Arc::clone(&frs.key.namespace), label))
+        .map(move |label| (Arc::clone(&namespace), label))
 }
 
-fn required(frs: &ValidFrs) -> Label {
-    let mut labels = frs.selector.match_labels.iter().flatten();
+fn required(set: &impl Selecting) -> Label {
+    let mut labels = set.selector().match_labels.iter().flatten();
     let label = labels
         .next()
         .map(|(key, value)| (key.clone(), value.clone()));
-    (Arc::clone(&frs.key.namespace), label)
+    (set.namespace(), label)
 }
 
-fn remove(index: &mut BTreeMap<Label, BTreeSet<ObjectKey>>, label: &Label, key: &ObjectKey) {
+fn remove<K: Ord>(index: &mut BTreeMap<Label, BTreeSet<K>>, label: &Label, key: &K) {
     if let Some(sets) = index.get_mut(label) {
         sets.remove(key);
         if sets.is_empty() {
@@ -243,7 +297,7 @@ mod tests {
     }
 
     /// What each set knows.
-    fn known(index: &SelectorIndex) -> BTreeMap<ObjectKey, BTreeSet<ObjectKey>> {
+    fn known(index: &SelectorIndex<ValidFrs>) -> BTreeMap<ObjectKey, BTreeSet<ObjectKey>> {
         let sets = index.sets.iter();
         sets.map(|(key, set)| (key.clone(), set.known.clone()))
             .collect()
@@ -270,7 +324,7 @@ mod tests {
                 let now = known(&index);
                 prop_assert!(now.keys().eq(sets.keys()));
                 for (a, frs) in &sets {
-                    let others = sets.iter().filter(|(b, other)| a != *b && overlap(frs, other));
+                    let others = sets.iter().filter(|(b, other)| a != *b && overlap(&**frs, &**other));
                     prop_assert!(now[a].iter().eq(others.map(|(b, _)| b)));
                     let is_unchanged = before.get(a) == Some(&now[a]);
                     prop_assert!(*a == key || is_unchanged || returned.contains(a));

@@ -1,14 +1,9 @@
-//! The objects that grant a controller its permissions: a ServiceAccount, and roles bound to it.
+//! The account of the controller in one cluster.
 
-use std::fmt::Write as _;
-
+use controller_base::rbac::{Account, Grant, Manifest, to_yaml};
 use fedrs_api::{ClusterType, names};
-use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::{Grant, rules};
-
-const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
+use super::rules;
 
 /// An account for a controller, and its permissions in one cluster. Account, roles and bindings all have the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +16,6 @@ pub struct ControllerAccount {
     pub name: String,
     /// In a member: the namespaces in which local ReplicaSets may be; all if there is none.
     pub namespaces: Option<Vec<String>>,
-}
-
-/// One object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Manifest {
-    /// The object without its rules.
-    object: Value,
-    /// The rules of a role.
-    grants: Vec<Grant>,
 }
 
 impl ControllerAccount {
@@ -49,41 +35,13 @@ impl ControllerAccount {
             ClusterType::Host => (rules::host(), rules::host_namespace()),
             ClusterType::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
         };
-        let anywhere = json!({ "name": self.name });
-        let in_namespace = |namespace: &str| json!({ "name": self.name, "namespace": namespace });
-        let inside = in_namespace(&self.namespace);
-        let plain = |object| Manifest {
-            object,
-            grants: Vec::new(),
+        let account = Account {
+            namespace: &self.namespace,
+            name: &self.name,
         };
-        let role = |kind: &str, metadata: &Value, grants| Manifest {
-            object: json!({ "apiVersion": RBAC_V1, "kind": kind, "metadata": metadata }),
-            grants,
-        };
-        let binding = |role: &str, metadata: &Value| {
-            plain(json!({
-                "apiVersion": RBAC_V1,
-                "kind": format!("{role}Binding"),
-                "metadata": metadata,
-                "roleRef": { "apiGroup": rules::RBAC, "kind": role, "name": self.name },
-                "subjects": [{ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace }],
-            }))
-        };
-        let namespace = |name: &str| {
-            plain(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }))
-        };
-        let mut manifests = vec![
-            namespace(&self.namespace),
-            role("ClusterRole", &anywhere, cluster),
-            plain(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside })),
-            binding("ClusterRole", &anywhere),
-            role("Role", &inside, own),
-            binding("Role", &inside),
-        ];
+        let mut manifests = account.manifests(cluster, own);
         for name in self.namespaces.iter().flatten() {
-            let inside = in_namespace(name);
-            let role = role("Role", &inside, rules::member_workloads());
-            manifests.extend([namespace(name), role, binding("Role", &inside)]);
+            manifests.extend(account.in_namespace(name, rules::member_workloads()));
         }
         manifests
     }
@@ -100,48 +58,14 @@ impl ControllerAccount {
 
     /// All objects as one YAML text, each rule below its reason, as `kubectl apply -f -` takes it.
     pub fn to_yaml(&self) -> String {
-        let documents = self.manifests();
-        documents
-            .iter()
-            .map(|manifest| ["---\n".to_owned(), manifest.to_yaml()].concat())
-            .collect()
+        to_yaml(&self.manifests())
     }
-}
-
-impl Manifest {
-    /// The rules of a role, with their reasons; none for other objects.
-    pub fn grants(&self) -> &[Grant] {
-        &self.grants
-    }
-
-    /// The object as an API server takes it.
-    pub fn to_value(&self) -> Value {
-        let mut object = self.object.clone();
-        if !self.grants.is_empty() {
-            object["rules"] = self.grants.iter().map(|grant| json!(grant.rule)).collect();
-        }
-        object
-    }
-
-    /// The object as YAML, each rule below its reason.
-    pub fn to_yaml(&self) -> String {
-        let mut text = yaml(&self.object);
-        if !self.grants.is_empty() {
-            text.push_str("rules:\n");
-        }
-        for Grant { why, rule } in &self.grants {
-            let _ = write!(text, "# {why}.\n{}", yaml(&[rule]));
-        }
-        text
-    }
-}
-
-fn yaml(data: &impl Serialize) -> String {
-    serde_saphyr::to_string(data).expect("manifests are made of strings, lists and maps")
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn account(cluster: ClusterType) -> ControllerAccount {

@@ -1,0 +1,156 @@
+//! A process that serves its state, and works while it leads.
+//!
+//! ```text
+//! standby --Lease acquired--> term: a controller --Lease lost or signal--> stopped --> standby or exit
+//! ```
+
+use std::{net::TcpListener, sync::Arc};
+
+use anyhow::Context;
+use clap::Args;
+use controller_base::{
+    clock::Clock,
+    election::{ElectionMetrics, Elector, Fence, LeaderElectionConfig, LeaderElectorConfig, Term},
+    watchdog::Watchdog,
+};
+use fedrs_api::names;
+use kube::Client;
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    seed::random_seed,
+    server::{ServerState, heartbeat, serve},
+    signals::cancel_on_signal,
+    values,
+};
+
+/// The prefix of all metrics.
+pub(crate) const METRICS_PREFIX: &str = "fedrs";
+/// The file with the namespace of a pod's ServiceAccount.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// The environment variable with the uid of the pod.
+const POD_UID: &str = "POD_UID";
+
+/// The options of such a process.
+#[derive(Args, Debug)]
+pub(crate) struct ElectedArgs {
+    /// Acquire the Lease before doing anything (overrides the configuration file; enabled by default). If disabled, make sure that
+    /// no second controller runs at the same time
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) leader_elect: Option<bool>,
+    /// Name of this process in the leader election, for a supervisor that runs one process with this name at a time: a process that
+    /// is started again does not wait for its own Lease. By default the uid of the pod (environment variable `POD_UID`), or a random
+    /// name outside a pod
+    #[arg(long, value_name = "NAME", value_parser = values::identity)]
+    identity: Option<String>,
+    /// Address to serve /metrics, /healthz and /readyz on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
+    listen: String,
+}
+
+/// A process of which one of several leads.
+pub(crate) struct ElectedProcess {
+    /// The cluster with the Lease. The client does not retry.
+    pub(crate) client: Client,
+    /// The namespace of the Lease.
+    pub(crate) namespace: String,
+    /// The name of the Lease.
+    pub(crate) lease: String,
+    /// Who reports events about the Lease.
+    pub(crate) component: &'static str,
+    /// The leader election.
+    pub(crate) timing: LeaderElectionConfig,
+}
+
+impl ElectedProcess {
+    /// Runs `lead` in each term, until a signal stops the process.
+    pub(crate) async fn run<W: Future<Output = ()>>(
+        self,
+        args: ElectedArgs,
+        mut lead: impl FnMut(Term, Arc<ServerState>) -> W,
+    ) -> anyhow::Result<()> {
+        let mut registry = Registry::with_prefix(METRICS_PREFIX);
+        let metrics = ElectionMetrics::register(&mut registry);
+        let cancel = CancellationToken::new();
+        // A port in use fails the process before anything starts.
+        let listener = TcpListener::bind(&args.listen);
+        let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
+        tracing::info!(address = %listener.local_addr()?, "serving /metrics, /healthz and /readyz");
+        let longest_term = self.timing.lease_duration;
+        let state = Arc::new(ServerState {
+            registry,
+            watchdog: Watchdog::new(Watchdog::BOUND.max(2 * longest_term)),
+            ..ServerState::default()
+        });
+        let serving = serve(listener, Arc::clone(&state), cancel.clone())?;
+        tokio::spawn(heartbeat(state.watchdog.watch("runtime")));
+        tokio::spawn(cancel_on_signal(cancel.clone()));
+
+        if self.timing.enabled {
+            let identity = args.identity.unwrap_or_else(own_identity);
+            let elector = self.elector(identity, metrics, state.watchdog.clone());
+            state.election.get_or_init(|| elector.state());
+            elector
+                .run(cancel, |term| lead(term, Arc::clone(&state)))
+                .await;
+        } else {
+            metrics.leader.set(1);
+            let fence = Fence::unelected();
+            lead(Term { fence, end: cancel }, Arc::clone(&state)).await;
+        }
+        // It ends at once, and a panic was logged.
+        let _ = serving.join();
+        tracing::info!("controller stopped");
+        Ok(())
+    }
+
+    fn elector(self, identity: String, metrics: ElectionMetrics, watchdog: Watchdog) -> Elector {
+        Elector::new(LeaderElectorConfig {
+            host: self.client,
+            namespace: self.namespace,
+            lease: self.lease,
+            component: self.component,
+            identity,
+            timing: self.timing,
+            clock: Clock::system(),
+            seed: random_seed(),
+            metrics,
+            watchdog,
+        })
+    }
+}
+
+/// The pod's namespace, or the default outside a pod.
+pub(crate) fn own_namespace() -> String {
+    match std::fs::read_to_string(POD_NAMESPACE) {
+        Ok(namespace) => namespace.trim().to_owned(),
+        Err(_) => names::SYSTEM_NAMESPACE.to_owned(),
+    }
+}
+
+/// The name of this process in the leader election. A container that restarts has the name of the one before.
+fn own_identity() -> String {
+    let pod_uid = std::env::var(POD_UID).ok();
+    unique_identity(pod_uid.filter(|uid| values::identity(uid).is_ok()))
+}
+
+/// The host name, which is the pod's name in a pod, and the uid of the pod, or else a random part.
+fn unique_identity(pod_uid: Option<String>) -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    let unique = pod_uid.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    format!("{host}_{unique}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restarted_container_has_the_same_identity_and_other_processes_have_their_own() {
+        assert_ne!(unique_identity(None), unique_identity(None));
+        let uid = || Some("6f2c".to_owned());
+        assert_eq!(unique_identity(uid()), unique_identity(uid()));
+    }
+}

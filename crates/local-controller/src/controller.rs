@@ -1,0 +1,209 @@
+//! Wires the parts together: tasks, each cancellable and joined.
+
+use std::sync::Arc;
+
+use controller_base::{
+    clock::Clock,
+    election::Fence,
+    error_text::format_error,
+    event_recorder::EventRecorder,
+    list_progress::{ListProgress, ListState},
+    readiness::Readiness,
+    watchdog::Watchdog,
+};
+use kube::Client;
+use reflector::{Collection, Error, Reflector, ReflectorSettings};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{
+    config::LocalControllerConfig,
+    entry::SetObject,
+    execute::Executor,
+    handler::{Handler, NodeObject, PodObject, Watched},
+    memory::Memories,
+    metrics::LocalMetrics,
+    queue::Queue,
+    reconcile::Reconciler,
+    store::Store,
+};
+
+/// Who reports the controller's events.
+pub const COMPONENT: &str = "fedrs.dev/replica-set-controller";
+/// The name of the controller's Lease, and of its ServiceAccount and roles.
+pub const LEASE: &str = "fedrs-replica-set-controller";
+
+/// More calls than a worker makes one after the other for a set, apart from those for pods, each of which is progress.
+const CALLS_OF_A_WORKER: u32 = 6;
+
+/// The configuration and the client of a controller.
+pub struct LocalController {
+    /// Reaches the cluster; without a retry of its own.
+    pub client: Client,
+    /// What can be configured.
+    pub config: LocalControllerConfig,
+    /// The clock.
+    pub clock: Clock,
+    /// Spreads pauses; the same seed gives the same run on a simulated clock.
+    pub seed: u64,
+    /// The metrics.
+    pub metrics: LocalMetrics,
+    /// Nothing is written once it is closed.
+    pub fence: Fence,
+}
+
+/// A running controller.
+pub struct Running {
+    tasks: TaskTracker,
+    readiness: Readiness,
+    watchdog: Watchdog,
+}
+
+impl Running {
+    /// Whether it can do its work.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.clone()
+    }
+
+    /// Whether a part of it hangs.
+    #[must_use]
+    pub fn watchdog(&self) -> Watchdog {
+        self.watchdog.clone()
+    }
+
+    /// Waits until all tasks have ended, after the token given to [`LocalController::start`] was cancelled.
+    pub async fn joined(self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl LocalController {
+    /// Starts all tasks; they end when `cancel` is cancelled.
+    #[must_use]
+    pub fn start(mut self, cancel: &CancellationToken) -> Running {
+        self.client = self.fence.guard(&self.client);
+        let tasks = TaskTracker::new();
+        let calls = CALLS_OF_A_WORKER * self.config.call_timeout;
+        let watchdog = Watchdog::new(Watchdog::BOUND.max(calls));
+        let reconciler = self.reconciler(&tasks, cancel);
+        let lists = [
+            self.watch::<SetObject>(&reconciler, &tasks, cancel),
+            self.watch::<PodObject>(&reconciler, &tasks, cancel),
+            self.watch::<NodeObject>(&reconciler, &tasks, cancel),
+        ];
+        // There is one cluster, which is known.
+        let (_, all_known) = watch::channel(true);
+        let readiness = Readiness::new(lists, all_known);
+        let queue = reconciler.queue.clone().run(cancel.clone());
+        tasks.spawn(watchdog.watch("queue").around(queue));
+        let workers = Workers {
+            reconciler,
+            tasks: tasks.clone(),
+            watchdog: watchdog.clone(),
+        };
+        tasks.spawn(workers.start(readiness.clone(), cancel.clone()));
+        Running {
+            tasks,
+            readiness,
+            watchdog,
+        }
+    }
+
+    fn reconciler(&self, tasks: &TaskTracker, cancel: &CancellationToken) -> Arc<Reconciler> {
+        let (recorder, writers) = EventRecorder::new(
+            COMPONENT,
+            &self.client,
+            self.clock.clone(),
+            self.metrics.events_dropped.clone(),
+            cancel,
+        );
+        for writer in writers {
+            tasks.spawn(writer);
+        }
+        let store = Arc::new(Store::default());
+        let queue = Queue::new(&self.metrics);
+        let executor = Executor {
+            client: self.client.clone(),
+            store: Arc::clone(&store),
+            queue: queue.clone(),
+            metrics: self.metrics.clone(),
+            call_timeout: self.config.call_timeout,
+            permits: Semaphore::new(self.config.concurrent_requests as usize),
+        };
+        Arc::new(Reconciler {
+            client: self.client.clone(),
+            store,
+            queue,
+            executor,
+            recorder,
+            clock: self.clock.clone(),
+            config: self.config.clone(),
+            memories: Memories::default(),
+        })
+    }
+
+    /// Starts the watch of a kind. Returns its state.
+    fn watch<T: Watched>(
+        &self,
+        reconciler: &Reconciler,
+        tasks: &TaskTracker,
+        cancel: &CancellationToken,
+    ) -> watch::Receiver<ListState> {
+        let (listed, state) = watch::channel(ListState::default());
+        let progress = ListProgress::new(T::KIND, failed_to_list, listed);
+        let handler = Handler::<T>::new(
+            &reconciler.store,
+            &reconciler.queue,
+            &self.metrics,
+            progress,
+        );
+        let reflector = Reflector::new(self.client.clone(), Collection::all(T::PATH))
+            .settings(ReflectorSettings::default())
+            .seed(self.seed ^ xxh3_64(T::PATH.as_bytes()));
+        let cancel = cancel.clone();
+        tasks.spawn(async move { cancel.run_until_cancelled(reflector.run(handler)).await });
+        state
+    }
+}
+
+fn failed_to_list(kind: &str, error: &Error) -> String {
+    let failed = format!("failed to list {kind}: {}", format_error(error));
+    match error.code() {
+        Some(404) => format!(
+            "the cluster has no CRD of {kind}: run `fedrs crds --replica-set-controller | kubectl apply -f -`; waiting"
+        ),
+        Some(403) => format!(
+            "{failed}; `fedrs rbac replica-set-controller` prints the permissions that this version needs: apply them"
+        ),
+        _ => failed,
+    }
+}
+
+/// What the workers need.
+struct Workers {
+    reconciler: Arc<Reconciler>,
+    tasks: TaskTracker,
+    watchdog: Watchdog,
+}
+
+impl Workers {
+    /// Starts the workers once everything is listed: before, a set would seem to lack its pods.
+    async fn start(self, mut readiness: Readiness, cancel: CancellationToken) {
+        if cancel.run_until_cancelled(readiness.wait()).await != Some(true) {
+            return;
+        }
+        for number in 0..self.reconciler.config.workers {
+            let reconciler = Arc::clone(&self.reconciler);
+            let watched = self.watchdog.watch(format!("worker {number}"));
+            self.tasks.spawn(async move {
+                while let Some(item) = reconciler.queue.next().await {
+                    let _busy = watched.begin(&*item);
+                    reconciler.reconcile(&item, &watched).await;
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The watches of sets, pods and nodes: objects go into the store, the keys of the sets that they concern onto the queue.
+
+use std::{marker::PhantomData, sync::Arc, time::Duration};
+
+use controller_base::list_progress::ListProgress;
+use reflector::{Error, EventHandler, InvalidObject, Versioned};
+use replica_set_controller::{ObservedNode, ObservedPod};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{
+    entry::SetObject,
+    key::{Changed, SETS, SetKey},
+    metrics::LocalMetrics,
+    queue::Queue,
+    store::{Listing, State, Store},
+};
+
+/// A kind that is watched.
+pub(crate) trait Watched: DeserializeOwned + Versioned + Send + 'static {
+    /// The kind, in the plural.
+    const KIND: &'static str;
+    /// Its collection.
+    const PATH: &'static str;
+
+    /// It exists, was created or changed.
+    fn apply(self, state: &mut State) -> Changed;
+    /// It was deleted.
+    fn delete(self, state: &mut State) -> Changed;
+    /// The list that goes on.
+    fn listing(state: &mut State) -> &mut Listing;
+    /// A list is complete, as of this version.
+    fn end(state: &mut State, version: &str) -> Changed;
+    /// One that can't be read was deleted.
+    fn forget(_state: &mut State, _object: &InvalidObject) -> Changed {
+        Changed::new()
+    }
+}
+
+impl Watched for SetObject {
+    const KIND: &'static str = "LocalReplicaSets";
+    const PATH: &'static str = SETS;
+
+    fn apply(self, state: &mut State) -> Changed {
+        state.apply_set(self)
+    }
+
+    fn delete(self, state: &mut State) -> Changed {
+        state.remove_set(&self.key())
+    }
+
+    fn listing(state: &mut State) -> &mut Listing {
+        state.sets_listing()
+    }
+
+    fn end(state: &mut State, version: &str) -> Changed {
+        state.end_sets(version)
+    }
+
+    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
+        match (&object.namespace, &object.name) {
+            (Some(namespace), Some(name)) => state.remove_set(&SetKey::new(&**namespace, &**name)),
+            _ => Changed::new(),
+        }
+    }
+}
+
+/// A pod that is watched.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PodObject(ObservedPod);
+
+impl Versioned for PodObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(self.0.resource_version())
+    }
+}
+
+impl Watched for PodObject {
+    const KIND: &'static str = "Pods";
+    const PATH: &'static str = "/api/v1/pods";
+
+    fn apply(self, state: &mut State) -> Changed {
+        state.apply_pod(self.0)
+    }
+
+    fn delete(self, state: &mut State) -> Changed {
+        state.end_pod(self.0.uid())
+    }
+
+    fn listing(state: &mut State) -> &mut Listing {
+        state.pods_listing()
+    }
+
+    fn end(state: &mut State, version: &str) -> Changed {
+        state.end_pods(version)
+    }
+}
+
+/// A node that is watched.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct NodeObject(ObservedNode);
+
+impl Versioned for NodeObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(self.0.resource_version())
+    }
+}
+
+impl Watched for NodeObject {
+    const KIND: &'static str = "Nodes";
+    const PATH: &'static str = "/api/v1/nodes";
+
+    fn apply(self, state: &mut State) -> Changed {
+        state.apply_node(&self.0)
+    }
+
+    fn delete(self, state: &mut State) -> Changed {
+        state.remove_node(self.0.name())
+    }
+
+    fn listing(state: &mut State) -> &mut Listing {
+        state.nodes_listing()
+    }
+
+    fn end(state: &mut State, version: &str) -> Changed {
+        state.end_nodes(version)
+    }
+}
+
+/// Handles the events of one watch.
+pub(crate) struct Handler<T> {
+    store: Arc<Store>,
+    queue: Queue,
+    metrics: LocalMetrics,
+    progress: ListProgress,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: Watched> Handler<T> {
+    pub(crate) fn new(
+        store: &Arc<Store>,
+        queue: &Queue,
+        metrics: &LocalMetrics,
+        progress: ListProgress,
+    ) -> Self {
+        Self {
+            store: Arc::clone(store),
+            queue: queue.clone(),
+            metrics: metrics.clone(),
+            progress,
+            kind: PhantomData,
+        }
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State) -> Changed) {
+        for key in self.store.update(change) {
+            self.queue.add(key, Duration::ZERO);
+        }
+    }
+}
+
+impl<T: Watched> EventHandler<T> for Handler<T> {
+    fn on_init(&mut self) {
+        self.store.update(|state| T::listing(state).begin());
+    }
+
+    fn on_apply(&mut self, object: T) {
+        self.update(|state| object.apply(state));
+    }
+
+    fn on_delete(&mut self, object: T) {
+        self.update(|state| object.delete(state));
+    }
+
+    fn on_init_done(&mut self, resource_version: &str) {
+        self.update(|state| T::end(state, resource_version));
+        self.metrics.show(self.store.counts());
+        self.progress.complete();
+    }
+
+    fn on_error(&mut self, error: &Error) {
+        self.progress.failed(error);
+    }
+
+    fn on_activity(&mut self) {
+        self.progress.answered();
+    }
+
+    fn on_invalid(&mut self, object: &InvalidObject) {
+        tracing::warn!(kind = T::KIND, error = %object, "skipped an object that can't be read");
+        if object.deleted {
+            self.update(|state| T::forget(state, object));
+        } else {
+            self.store.update(|state| T::listing(state).unreadable());
+        }
+    }
+}

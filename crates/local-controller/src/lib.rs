@@ -1,0 +1,31 @@
+//! The controller of LocalReplicaSets in one cluster: the edge around the decisions of `replica-set-controller`.
+//!
+//! ```text
+//! watches of sets, pods and nodes --> Store --> queue --> reconcile: Snapshot --> step() --> Plan
+//!                                       ^                    |-- what begins: published in the status first (L14, L15)
+//!                                       |                    |-- requests, each conditional
+//!                                       '---- responses -----+-- status, events, ControllerRevisions
+//! ```
+//!
+//! Responses go into the store at once, and what is older than the store is ignored: a step never decides from a view that lacks
+//! what the controller has done. So a late watch neither creates nor deletes twice.
+
+mod config;
+mod controller;
+mod entry;
+mod events;
+mod execute;
+mod handler;
+mod key;
+mod memory;
+mod metrics;
+mod queue;
+pub mod rbac;
+mod reconcile;
+mod report;
+mod revisions;
+mod store;
+
+pub use config::LocalControllerConfig;
+pub use controller::{COMPONENT, LEASE, LocalController, Running};
+pub use metrics::LocalMetrics;

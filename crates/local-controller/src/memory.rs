@@ -1,0 +1,121 @@
+//! What a process knows of a set beyond its objects. A new leader begins without it, and decides the same.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use fedrs_api::PodTemplate;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use replica_set_controller::SlowStart;
+use tokio::time::Instant;
+
+use crate::{key::SetKey, report::Progress};
+
+/// The pause after a request for a pod was rejected or not answered. Doubles with each further one.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The longest pause.
+const MAX_RETRY: Duration = Duration::from_secs(64);
+
+/// What is known of one set.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The uid of the set.
+    pub(crate) uid: String,
+    pub(crate) slow_start: SlowStart,
+    /// The revision that was kept.
+    pub(crate) kept: Option<Kept>,
+    /// When a revision that could not be kept is tried again.
+    pub(crate) keep_at: Option<Instant>,
+    /// Templates of earlier revisions; `None` for one without a usable ControllerRevision.
+    pub(crate) templates: BTreeMap<u32, Option<Arc<PodTemplate>>>,
+    /// Revisions whose pods can't be patched to a target, as the API server says, which the first number is.
+    pub(crate) refused: BTreeMap<u32, (u32, String)>,
+    /// Pods whose requests fail, by uid.
+    pub(crate) failing: BTreeMap<String, Failing>,
+    /// Why pods can't be created, while that lasts.
+    pub(crate) create_failure: Option<String>,
+    /// When the status was written last.
+    pub(crate) written: Option<Instant>,
+    pub(crate) progress: Progress,
+    /// Events that are recorded once: of an invalid spec or status.
+    pub(crate) reported: Option<String>,
+}
+
+/// A revision that is kept, and what was kept beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The hash of the template.
+    pub(crate) hash: u32,
+    /// Why the template was changed.
+    pub(crate) change_cause: Option<String>,
+    /// The templates that pods have. Once they have no more, revisions beyond the limit are deleted.
+    pub(crate) in_use: BTreeSet<u32>,
+}
+
+/// A pod whose requests fail.
+#[derive(Debug)]
+pub(crate) struct Failing {
+    pub(crate) count: u32,
+    pub(crate) retry_at: Timestamp,
+    /// Whether it could not be removed.
+    pub(crate) is_removal: bool,
+    pub(crate) message: String,
+}
+
+impl Memory {
+    /// A request for the pod has failed.
+    pub(crate) fn fail(&mut self, uid: &str, is_removal: bool, message: String, now: Timestamp) {
+        let count = self.failing.get(uid).map_or(0, |failing| failing.count);
+        let pause = FIRST_RETRY
+            .saturating_mul(1 << count.min(16))
+            .min(MAX_RETRY);
+        let failing = Failing {
+            count: count.saturating_add(1),
+            retry_at: now.checked_add(pause).unwrap_or(Timestamp::MAX),
+            is_removal,
+            message,
+        };
+        self.failing.insert(uid.to_owned(), failing);
+    }
+
+    /// Whether requests for the pod have to wait.
+    pub(crate) fn holds(&self, uid: &str, now: Timestamp) -> bool {
+        let failing = self.failing.get(uid);
+        failing.is_some_and(|failing| failing.retry_at > now)
+    }
+
+    /// When something is tried again.
+    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let pods = self.failing.values().map(|failing| failing.retry_at);
+        pods.chain(self.slow_start.retry_at(now))
+            .filter(|at| *at > now)
+            .min()
+    }
+}
+
+/// The memories of all sets. The worker of a set takes its memory, and puts it back.
+#[derive(Debug, Default)]
+pub(crate) struct Memories(Mutex<HashMap<SetKey, Memory>>);
+
+impl Memories {
+    /// That of the set with this uid, which has none yet if it is new.
+    pub(crate) fn take(&self, key: &SetKey, uid: &str) -> Memory {
+        let memory = self.0.lock().remove(key);
+        let memory = memory.filter(|memory| memory.uid == uid);
+        memory.unwrap_or_else(|| Memory {
+            uid: uid.to_owned(),
+            ..Memory::default()
+        })
+    }
+
+    pub(crate) fn put(&self, key: &SetKey, memory: Memory) {
+        self.0.lock().insert(key.clone(), memory);
+    }
+
+    pub(crate) fn forget(&self, key: &SetKey) {
+        self.0.lock().remove(key);
+    }
+}

@@ -1,0 +1,79 @@
+//! The permissions of the controller: a rule for each kind of request, with its reason. This is the only list of them.
+
+use controller_base::rbac::{Account, Grant, Manifest, grant};
+use fedrs_api::names;
+
+use crate::controller::LEASE;
+
+const CORE: &str = "";
+const APPS: &str = "apps";
+const FEDRS: &str = "fedrs.dev";
+const COORDINATION: &str = "coordination.k8s.io";
+
+/// The objects that grant the permissions to a ServiceAccount: by default `fedrs-replica-set-controller` in the usual namespace.
+#[must_use]
+pub fn manifests(namespace: Option<&str>, account: Option<&str>) -> Vec<Manifest> {
+    let account = Account {
+        namespace: namespace.unwrap_or(names::SYSTEM_NAMESPACE),
+        name: account.unwrap_or(LEASE),
+    };
+    account.manifests(cluster(), own_namespace())
+}
+
+fn cluster() -> Vec<Grant> {
+    vec![
+        grant(
+            "List and watch LocalReplicaSets; read one that has changed, and before pods are adopted for it",
+            (FEDRS, "localreplicasets"),
+            &["get", "list", "watch"],
+        ),
+        grant(
+            "Update the status, which also holds what has begun",
+            (FEDRS, "localreplicasets/status"),
+            &["patch"],
+        ),
+        grant(
+            "Make a set the owner of pods that its deletion in the foreground waits for",
+            (FEDRS, "localreplicasets/finalizers"),
+            &["update"],
+        ),
+        grant(
+            "List and watch pods; read one that has changed, or whose creation was not answered",
+            (CORE, "pods"),
+            &["get", "list", "watch"],
+        ),
+        grant(
+            "Create and remove pods; update, adopt and release them",
+            (CORE, "pods"),
+            &["create", "delete", "patch"],
+        ),
+        grant(
+            "Take a pod out of endpoints while it is updated in place",
+            (CORE, "pods/status"),
+            &["patch"],
+        ),
+        grant(
+            "List and watch the nodes: pods have to leave those that do not run them; read one that is new",
+            (CORE, "nodes"),
+            &["get", "list", "watch"],
+        ),
+        grant(
+            "Keep a revision of each template, for rollbacks; delete the oldest ones",
+            (APPS, "controllerrevisions"),
+            &["get", "list", "create", "patch", "delete"],
+        ),
+        grant(
+            "Create events; patch the count of repeated ones",
+            (CORE, "events"),
+            &["create", "patch"],
+        ),
+    ]
+}
+
+fn own_namespace() -> Vec<Grant> {
+    vec![grant(
+        "Elect the leader",
+        (COORDINATION, "leases"),
+        &["get", "create", "update"],
+    )]
+}

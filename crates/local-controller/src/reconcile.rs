@@ -1,0 +1,497 @@
+//! One pass over a set: decides, publishes what begins, carries out, and reports.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use controller_base::{
+    calls::{self, CallError, within},
+    clock::Clock,
+    event::Event,
+    event_recorder::{EventRecorder, InvolvedObject},
+    watchdog::Watched,
+};
+use fedrs_api::{LocalEventReason, LocalReplicaSetStatus, names};
+use jiff::Timestamp;
+use kube::Client;
+use replica_set_controller::{
+    Action, Change, Created, Life, Pod, Request, Requests, Set, Wait, step,
+};
+use tokio::time::Instant;
+
+use crate::{
+    config::LocalControllerConfig,
+    entry::{Entry, SetObject, ValidSet},
+    events::events,
+    execute::{Executed, Executor, Outcome},
+    key::SetKey,
+    memory::{Memories, Memory},
+    queue::Queue,
+    report::{self, Report},
+    revisions::Revisions,
+    store::{Node, Sent, Snapshot, State, Store},
+};
+
+/// The pause before what could not be read is read again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What the workers share.
+pub(crate) struct Reconciler {
+    pub(crate) client: Client,
+    pub(crate) store: Arc<Store>,
+    pub(crate) queue: Queue,
+    pub(crate) executor: Executor,
+    pub(crate) recorder: EventRecorder,
+    pub(crate) clock: Clock,
+    pub(crate) config: LocalControllerConfig,
+    pub(crate) memories: Memories,
+}
+
+/// When a set is looked at again.
+type Next = Option<Duration>;
+
+impl Reconciler {
+    /// Reconciles the set `key`. The caller is the only one that does.
+    pub(crate) async fn reconcile(&self, key: &SetKey, watched: &Watched) {
+        let next = match self.look(key).await {
+            Some(Ok(snapshot)) => {
+                let mut memory = self.memories.take(key, &snapshot.entry.uid);
+                let next = self.pass(&snapshot, &mut memory, watched).await;
+                self.memories.put(key, memory);
+                next
+            }
+            Some(Err(Unread)) => Some(RETRY),
+            None => {
+                self.memories.forget(key);
+                self.queue.forget(key);
+                None
+            }
+        };
+        if let Some(delay) = next {
+            self.queue.add(key.clone(), delay);
+        }
+    }
+
+    /// The set with what it depends on, once everything is read that the watches have not shown. `None` if it does not exist.
+    async fn look(&self, key: &SetKey) -> Option<Result<Snapshot, Unread>> {
+        let snapshot = self.store.snapshot(key)?;
+        let unanswered = |(uid, sent): (&String, &Sent)| {
+            let pod = snapshot.pods.get(uid)?;
+            sent.is_unanswered()
+                .then(|| (pod.name().to_owned(), uid.clone()))
+        };
+        let unanswered: Vec<_> = snapshot.sent.iter().filter_map(unanswered).collect();
+        if unanswered.is_empty() && snapshot.unknown_nodes.is_empty() {
+            return Some(Ok(snapshot));
+        }
+        let mut is_read = true;
+        for (name, uid) in unanswered {
+            is_read &= self.executor.refresh(&key.namespace, &name, &uid).await;
+        }
+        for node in &snapshot.unknown_nodes {
+            is_read &= self.executor.refresh_node(node).await;
+        }
+        if !is_read {
+            return Some(Err(Unread));
+        }
+        Some(Ok(self.store.snapshot(key)?))
+    }
+
+    async fn pass(&self, snapshot: &Snapshot, memory: &mut Memory, watched: &Watched) -> Next {
+        let entry = &*snapshot.entry;
+        // The garbage collector deletes its pods, or releases them (C7).
+        if entry.is_deleted {
+            return None;
+        }
+        let previous = match &entry.status {
+            Ok(previous) => previous,
+            Err(error) => {
+                let reason = LocalEventReason::UnreadableStatus;
+                self.report_once(entry, memory, reason, error.to_string());
+                return None;
+            }
+        };
+        match &entry.valid {
+            Ok(valid) => self.step(snapshot, valid, previous, memory, watched).await,
+            Err(errors) => {
+                let now = self.clock.now();
+                let status = report::invalid(entry, previous, errors, now);
+                let message = report::invalid_message(errors);
+                self.report_once(entry, memory, LocalEventReason::InvalidSpec, message);
+                if status == *previous {
+                    return None;
+                }
+                self.publish(entry, &status, memory)
+                    .await
+                    .err()
+                    .map(|Unpublished| RETRY)
+            }
+        }
+    }
+
+    /// Decides and acts.
+    async fn step(
+        &self,
+        snapshot: &Snapshot,
+        valid: &ValidSet,
+        previous: &LocalReplicaSetStatus,
+        memory: &mut Memory,
+        watched: &Watched,
+    ) -> Next {
+        memory.reported = None;
+        let entry = &*snapshot.entry;
+        let pods = facts(snapshot, valid);
+        let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
+            return Some(RETRY);
+        };
+        memory.slow_start.observe(&pods);
+        memory
+            .failing
+            .retain(|uid, _| snapshot.pods.contains_key(uid));
+        let now = self.clock.now();
+        let set = Set::new(&valid.set, false, valid.template.hash, &changes);
+        let plan = step(&set, &pods, &previous.record, &memory.slow_start, now);
+        memory.progress.observe(&set, &plan, previous, now);
+        let status = |memory: &Memory| {
+            let report = Report {
+                entry,
+                valid,
+                previous,
+                set: &set,
+                plan: &plan,
+                memory,
+                overlapping: &snapshot.overlapping,
+                now,
+            };
+            report.status()
+        };
+        let begins = plan.record != previous.record;
+        if begins {
+            let new = status(memory);
+            if let Err(Unpublished) = self.publish(entry, &new, memory).await {
+                return Some(RETRY);
+            }
+        }
+        let requests = Requests {
+            set: &valid.set,
+            template: &valid.template,
+            pods: &snapshot.pods,
+            now,
+        };
+        let actions = self.permitted(entry, &plan.actions, memory, now).await;
+        let requests = with_requests(&actions, &requests);
+        let executed = self.executor.carry_out(&valid.set, requests, watched).await;
+        let has_more = plan
+            .waits
+            .iter()
+            .any(|wait| matches!(wait, Wait::Creation { .. }));
+        let is_missing = plan.account.missing > 0;
+        let has_changed = self.remember(&executed, (has_more, is_missing), set.target, memory);
+        for event in events(&executed) {
+            self.recorder.record(&involved(entry), event);
+        }
+        if begins || has_changed {
+            return Some(Duration::ZERO);
+        }
+        // What a read shows anew has brought the set back into the queue.
+        let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
+        let again = executed.iter().any(is_outdated).then_some(RETRY);
+        let report = status(memory);
+        let publish = self.publish_if_due(entry, previous, &report, memory).await;
+        let deadline = memory.progress.deadline(set.progress_deadline);
+        let deadline = deadline.filter(|at| *at > now && !is_complete(&report, set.replicas));
+        let times = [plan.next, memory.next(now), deadline];
+        let time = times.into_iter().flatten().min();
+        let until = time.map(|time| until(self.clock.now(), time));
+        until.into_iter().chain(publish).chain(again).min()
+    }
+
+    /// How pods of earlier templates get to the current one.
+    async fn changes(
+        &self,
+        entry: &Entry,
+        valid: &ValidSet,
+        pods: &[Pod<'_>],
+        memory: &mut Memory,
+    ) -> Result<BTreeMap<u32, Change>, Unread> {
+        let revisions = Revisions {
+            client: &self.client,
+            call_timeout: self.config.call_timeout,
+        };
+        let in_use: BTreeSet<u32> = pods.iter().filter_map(|pod| pod.revision).collect();
+        if let Err(error) = revisions.keep(entry, valid, &in_use, memory).await {
+            self.failed_revision(entry, &error);
+        }
+        let target = valid.template.hash;
+        memory.refused.retain(|_, (of, _)| *of == target);
+        memory
+            .templates
+            .retain(|hash, _| *hash == target || in_use.contains(hash));
+        let mut changes = BTreeMap::new();
+        for hash in in_use.into_iter().filter(|hash| *hash != target) {
+            let template = match revisions.template(valid, hash, memory).await {
+                Ok(template) => template,
+                Err(error) => {
+                    self.failed_revision(entry, &error);
+                    return Err(Unread);
+                }
+            };
+            let refused = memory.refused.get(&hash);
+            let change = match (template, refused) {
+                (None, _) => continue,
+                (_, Some((_, message))) => Change::Recreate(vec![message.clone()]),
+                (Some(template), None) => Change::between(&template, &valid.template.template),
+            };
+            changes.insert(hash, change);
+        }
+        Ok(changes)
+    }
+
+    fn failed_revision(&self, entry: &Entry, error: &CallError) {
+        tracing::warn!(set = %entry.key, %error, "failed to keep or read a revision");
+        let event = Event::warning(LocalEventReason::FailedRevision, error.to_string());
+        self.recorder.record(&involved(entry), event);
+    }
+
+    /// The actions that may be carried out now: none on a pod whose last request has just failed, and no adoption for a set that was
+    /// deleted meanwhile, whose pods the garbage collector would delete.
+    async fn permitted<'a>(
+        &self,
+        entry: &Entry,
+        actions: &'a [Action<'a>],
+        memory: &Memory,
+        now: Timestamp,
+    ) -> Vec<&'a Action<'a>> {
+        let is_adoption = |action: &&Action<'_>| matches!(action, Action::Adopt { .. });
+        let may_adopt =
+            !actions.iter().any(|action| is_adoption(&action)) || self.exists(entry).await;
+        let holds = |action: &&Action<'_>| {
+            let pod = action.pod();
+            pod.is_some_and(|pod| memory.holds(pod.uid, now))
+        };
+        let permitted = actions
+            .iter()
+            .filter(|action| !holds(action) && (may_adopt || !is_adoption(action)));
+        permitted.collect()
+    }
+
+    /// Whether the set exists and is not being deleted, as a read shows that no watch is behind.
+    async fn exists(&self, entry: &Entry) -> bool {
+        let path = entry.key.path();
+        let call = calls::get::<SetObject>(&self.client, &path);
+        match within(self.config.call_timeout, call).await {
+            Ok(set) => {
+                let metadata = &set.metadata;
+                metadata.uid.as_ref() == Some(&entry.uid) && metadata.deletion_timestamp.is_none()
+            }
+            Err(error) => {
+                tracing::warn!(set = %entry.key, %error, "adopts no pods: failed to read the set");
+                false
+            }
+        }
+    }
+
+    /// Remembers what became of the requests. Returns whether a pod was changed.
+    fn remember(
+        &self,
+        executed: &[Executed<'_>],
+        (has_more, is_missing): (bool, bool),
+        target: u32,
+        memory: &mut Memory,
+    ) -> bool {
+        let now = self.clock.now();
+        let mut created = Created {
+            has_more,
+            ..Created::default()
+        };
+        let mut has_changed = false;
+        let mut create_failure = None;
+        for Executed { action, result } in executed {
+            has_changed |= matches!(result, Outcome::Done | Outcome::Taken);
+            match (action, action.pod()) {
+                (Action::Create { name, .. }, _) => {
+                    let of = match result {
+                        Outcome::Done | Outcome::Outdated => &mut created.created,
+                        Outcome::Taken => &mut created.taken,
+                        Outcome::Rejected { message, .. } => {
+                            create_failure.get_or_insert(message);
+                            &mut created.rejected
+                        }
+                        Outcome::Unanswered(_) => &mut created.unanswered,
+                    };
+                    of.push(name.clone());
+                }
+                (action, Some(pod)) => remember_pod(action, pod, result, target, memory, now),
+                (_, None) => {}
+            }
+        }
+        if let Some(message) = create_failure {
+            memory.create_failure = Some(message.clone());
+        } else if !created.created.is_empty() || !is_missing {
+            memory.create_failure = None;
+        }
+        memory.slow_start.record(created, now);
+        has_changed
+    }
+
+    /// Publishes `status` if it says something new, and the last one is not too young. Returns when to try again.
+    async fn publish_if_due(
+        &self,
+        entry: &Entry,
+        previous: &LocalReplicaSetStatus,
+        status: &LocalReplicaSetStatus,
+        memory: &mut Memory,
+    ) -> Next {
+        if status == previous {
+            return None;
+        }
+        let age = memory.written.map(|at| at.elapsed());
+        let wait = age.and_then(|age| self.config.status_delay.checked_sub(age));
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+            return Some(wait);
+        }
+        (self.publish(entry, status, memory).await)
+            .err()
+            .map(|Unpublished| RETRY)
+    }
+
+    /// Publishes `status`, if the set is as it was decided from.
+    async fn publish(
+        &self,
+        entry: &Entry,
+        status: &LocalReplicaSetStatus,
+        memory: &mut Memory,
+    ) -> Result<(), Unpublished> {
+        memory.written = Some(Instant::now());
+        let path = entry.key.path();
+        let of = (Some(&*entry.uid), Some(&*entry.version));
+        let call = calls::put_status::<SetObject>(&self.client, &path, of, status);
+        let error = match within(self.config.call_timeout, call).await {
+            Ok(object) => {
+                self.store.update(|state| state.update_set(object));
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let is_outdated = error.is_failed_test() || matches!(error.code(), Some(404 | 409));
+        if !is_outdated {
+            self.executor.metrics.failed_requests.inc();
+            tracing::warn!(set = %entry.key, %error, "failed to write the status");
+        }
+        self.read_again(&entry.key).await;
+        Err(Unpublished)
+    }
+
+    /// Reads a set that has changed meanwhile, or whose status may have been written.
+    async fn read_again(&self, key: &SetKey) {
+        let path = key.path();
+        let call = calls::get::<SetObject>(&self.client, &path);
+        if let Ok(object) = within(self.config.call_timeout, call).await {
+            let changed = self
+                .store
+                .update(|state: &mut State| state.update_set(object));
+            for key in changed {
+                self.queue.add(key, Duration::ZERO);
+            }
+        }
+    }
+
+    /// Records an event once, while its message stays the same.
+    fn report_once(
+        &self,
+        entry: &Entry,
+        memory: &mut Memory,
+        reason: LocalEventReason,
+        message: String,
+    ) {
+        if memory.reported.as_ref() != Some(&message) {
+            memory.reported = Some(message.clone());
+            tracing::warn!(set = %entry.key, reason = reason.as_str(), message);
+            self.recorder
+                .record(&involved(entry), Event::warning(reason, message));
+        }
+    }
+}
+
+/// Something that a decision needs could not be read.
+struct Unread;
+
+/// The status was not written.
+struct Unpublished;
+
+/// The facts of the pods. One whose removal was requested is being removed, whatever the watch shows so far.
+fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
+    let node = |name: &str| match snapshot.nodes.get(name) {
+        Some(Node::Exists(state)) => Some(*state),
+        Some(Node::Gone) | None => None,
+    };
+    let pods = snapshot.pods.values();
+    let pods = pods.filter_map(|pod| pod.facts(&valid.set, node));
+    pods.map(|mut pod| {
+        let sent = snapshot.sent.get(pod.uid);
+        if sent.is_some_and(|sent| sent.is_removal()) && pod.life != Life::Terminated {
+            pod.life = Life::Terminating { since: None };
+        }
+        pod
+    })
+    .collect()
+}
+
+/// The actions with their requests. None for a pod that is not known any more.
+fn with_requests<'a>(
+    actions: &[&'a Action<'a>],
+    requests: &Requests<'_>,
+) -> Vec<(&'a Action<'a>, Request)> {
+    let owned: Vec<_> = actions.iter().map(|action| (*action).clone()).collect();
+    let of = requests.of(&owned);
+    let pairs = actions.iter().copied().zip(of);
+    pairs
+        .filter_map(|(action, request)| Some((action, request?)))
+        .collect()
+}
+
+fn remember_pod(
+    action: &Action<'_>,
+    pod: &Pod<'_>,
+    result: &Outcome,
+    target: u32,
+    memory: &mut Memory,
+    now: Timestamp,
+) {
+    /// The API server can't make the change in a running pod (L12).
+    const INVALID: u16 = 422;
+    let (code, message) = match result {
+        Outcome::Done | Outcome::Outdated | Outcome::Taken => {
+            memory.failing.remove(pod.uid);
+            return;
+        }
+        Outcome::Rejected { code, message } => (*code, message),
+        Outcome::Unanswered(message) => (0, message),
+    };
+    if let (Action::Patch { .. }, INVALID, Some(revision)) = (action, code, pod.revision) {
+        memory.refused.insert(revision, (target, message.clone()));
+    }
+    let is_removal = matches!(action, Action::Remove { .. } | Action::ForceRemove { .. });
+    memory.fail(pod.uid, is_removal, message.clone(), now);
+}
+
+fn is_complete(status: &LocalReplicaSetStatus, replicas: usize) -> bool {
+    usize::try_from(status.updated_available_replicas) == Ok(replicas)
+}
+
+fn involved(entry: &Entry) -> InvolvedObject {
+    InvolvedObject {
+        api_version: names::API_VERSION,
+        kind: "LocalReplicaSet",
+        namespace: entry.key.namespace.to_string(),
+        name: entry.key.name.to_string(),
+        uid: entry.uid.clone(),
+    }
+}
+
+/// The time from `now` to `time`.
+fn until(now: Timestamp, time: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(now)).unwrap_or(Duration::ZERO)
+}

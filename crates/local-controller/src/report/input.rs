@@ -1,0 +1,32 @@
+//! What a status is made from.
+
+use fedrs_api::LocalReplicaSetStatus;
+use jiff::Timestamp;
+use replica_set_controller::{Plan, Set};
+
+use crate::{
+    entry::{Entry, ValidSet},
+    key::SetKey,
+    memory::Memory,
+};
+
+/// What a status is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Report<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) valid: &'a ValidSet,
+    pub(crate) previous: &'a LocalReplicaSetStatus,
+    pub(crate) set: &'a Set<'a>,
+    pub(crate) plan: &'a Plan<'a>,
+    pub(crate) memory: &'a Memory,
+    /// Sets whose selectors overlap.
+    pub(crate) overlapping: &'a [SetKey],
+    pub(crate) now: Timestamp,
+}
+
+impl Report<'_> {
+    /// When an update without progress has failed.
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        (self.memory.progress).deadline(self.set.progress_deadline)
+    }
+}

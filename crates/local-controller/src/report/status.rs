@@ -1,0 +1,102 @@
+//! The status of a set.
+
+use fedrs_api::{
+    FieldError, LocalConditionType as Type, LocalReason as Reason, LocalReplicaSetStatus,
+    NewCondition, RevisionPods, revision_name,
+};
+use jiff::Timestamp;
+use replica_set_controller::GroupCounts;
+
+use super::{conditions::conditions, input::Report};
+use crate::entry::Entry;
+
+impl Report<'_> {
+    /// The status to publish.
+    pub(crate) fn status(&self) -> LocalReplicaSetStatus {
+        let (counts, account) = (&self.plan.counts, &self.plan.account);
+        let name_of = |hash: u32| revision_name(self.set.name, hash);
+        let update_revision = name_of(self.set.target);
+        let mut revisions: Vec<_> = (counts.revisions.iter())
+            .map(|(hash, groups)| of_revision(hash.map(name_of).unwrap_or_default(), groups))
+            .collect();
+        revisions.sort_by(|a, b| a.revision.cmp(&b.revision));
+        let is_complete = counts.live == self.set.replicas && counts.updated == counts.live;
+        let current_revision = match &self.previous.current_revision {
+            Some(current) if !is_complete => current.clone(),
+            _ => update_revision.clone(),
+        };
+        LocalReplicaSetStatus {
+            observed_generation: Some(self.entry.generation),
+            // The generation grows with each change of the spec, and nobody sets it (L2).
+            revision_id: self.entry.generation,
+            replicas: number(counts.live),
+            ready_replicas: number(counts.ready),
+            available_replicas: number(counts.available),
+            updated_replicas: number(counts.updated),
+            updated_available_replicas: number(counts.updated_available),
+            terminating_replicas: number(counts.terminating),
+            selector: self.valid.set.selector_text.clone(),
+            current_revision: Some(current_revision),
+            update_revision: Some(update_revision),
+            max_unavailable: number(account.limit),
+            unavailable: number(account.in_use),
+            revisions,
+            conditions: conditions(self),
+            record: self.plan.record.clone(),
+        }
+    }
+}
+
+/// The status of a set with an invalid spec: its pods are as they were (F4 of a federated set).
+pub(crate) fn invalid(
+    entry: &Entry,
+    previous: &LocalReplicaSetStatus,
+    errors: &[FieldError],
+    now: Timestamp,
+) -> LocalReplicaSetStatus {
+    let message = invalid_message(errors);
+    let new = [
+        (Type::Accepted, false),
+        (Type::Ready, false),
+        (Type::Stalled, true),
+    ];
+    let new = new.map(|(type_, holds)| {
+        let condition = NewCondition::new(type_, holds, Reason::InvalidSpec, &*message);
+        condition.into_condition(&previous.conditions, Some(entry.generation), now)
+    });
+    let is_kept = |type_: &str| {
+        [Type::Available, Type::Progressing]
+            .iter()
+            .any(|kept| kept.as_str() == type_)
+    };
+    let kept = previous
+        .conditions
+        .iter()
+        .filter(|condition| is_kept(&condition.type_));
+    LocalReplicaSetStatus {
+        observed_generation: Some(entry.generation),
+        revision_id: entry.generation,
+        conditions: new.into_iter().chain(kept.cloned()).collect(),
+        ..previous.clone()
+    }
+}
+
+/// All errors of a spec in one line.
+pub(crate) fn invalid_message(errors: &[FieldError]) -> String {
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    errors.join("; ")
+}
+
+fn of_revision(revision: String, groups: &GroupCounts) -> RevisionPods {
+    RevisionPods {
+        revision,
+        ready: number(groups.ready),
+        in_progress: number(groups.in_progress),
+        failed: number(groups.failed),
+        marked_remove: number(groups.marked_remove),
+    }
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,13 @@
+//! The controller on an embedded cluster, on paused time: what users see of its pods, and that it writes nothing more than needed.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+mod evictions;
+mod faults;
+mod ownership;
+mod restarts;
+mod revisions;
+mod scaling;
+mod status;
+mod updates;
+mod world;

@@ -1,0 +1,90 @@
+//! What a node object says, as far as its pods depend on it (L18).
+
+use std::collections::BTreeMap;
+
+use fedrs_api::annotations;
+use serde::Deserialize;
+
+use crate::{observed_pod::NodeState, pod::Eviction};
+
+/// A node object, decoded into the fields that its pods depend on.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ObservedNode {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Option<Spec>,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    resource_version: String,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    taints: Option<Vec<Taint>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Taint {
+    key: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+}
+
+/// Kubernetes' taint of a node that an administrator knows to be down.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+impl ObservedNode {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The version.
+    #[must_use]
+    pub fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+
+    /// Whether it runs its pods, and who asks them to leave it. That nothing more is scheduled to it (a cordon) moves nothing.
+    #[must_use]
+    pub fn state(&self) -> NodeState {
+        let taints = self.spec.iter().flat_map(|spec| &spec.taints).flatten();
+        let is_out_of_service = taints.into_iter().any(|taint| taint.key == OUT_OF_SERVICE);
+        let by_node = is_out_of_service || self.is_true("NetworkUnavailable");
+        let labels = self.metadata.labels.as_ref();
+        let asked = labels.and_then(|labels| labels.get(annotations::EVICT));
+        let by_label = asked.and_then(|asked| Eviction::parse(asked));
+        let by_node = by_node.then_some(Eviction::Involuntary);
+        NodeState {
+            is_ready: self.is_true("Ready"),
+            eviction: by_node.into_iter().chain(by_label).min(),
+        }
+    }
+
+    fn is_true(&self, type_: &str) -> bool {
+        let conditions = self.status.iter().flat_map(|status| &status.conditions);
+        conditions
+            .flatten()
+            .any(|condition| condition.type_ == type_ && condition.status == "True")
+    }
+}
