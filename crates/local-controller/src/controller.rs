@@ -24,6 +24,7 @@ use crate::{
     handler::{Handler, NodeObject, PodObject, Watched},
     memory::Memories,
     metrics::LocalMetrics,
+    publish::Publisher,
     queue::Queue,
     reconcile::Reconciler,
     store::Store,
@@ -133,11 +134,20 @@ impl LocalController {
             call_timeout: self.config.call_timeout,
             permits: Semaphore::new(self.config.concurrent_requests as usize),
         };
+        let publisher = Publisher {
+            client: self.client.clone(),
+            store: Arc::clone(&store),
+            queue: queue.clone(),
+            metrics: self.metrics.clone(),
+            call_timeout: self.config.call_timeout,
+            status_delay: self.config.status_delay,
+        };
         Arc::new(Reconciler {
             client: self.client.clone(),
             store,
             queue,
             executor,
+            publisher,
             recorder,
             clock: self.clock.clone(),
             config: self.config.clone(),

@@ -19,6 +19,7 @@ mod handler;
 mod key;
 mod memory;
 mod metrics;
+mod publish;
 mod queue;
 pub mod rbac;
 mod reconcile;

@@ -17,9 +17,8 @@ use fedrs_api::{LocalEventReason, LocalReplicaSetStatus, names};
 use jiff::Timestamp;
 use kube::Client;
 use replica_set_controller::{
-    Action, Change, Created, Life, Pod, Request, Requests, Set, Wait, step,
+    Action, Change, Created, Life, Plan, Pod, Request, Requests, Set, Wait, step,
 };
-use tokio::time::Instant;
 
 use crate::{
     config::LocalControllerConfig,
@@ -28,10 +27,11 @@ use crate::{
     execute::{Executed, Executor, Outcome},
     key::SetKey,
     memory::{Memories, Memory},
+    publish::{Publisher, Unpublished},
     queue::Queue,
     report::{self, Report},
     revisions::Revisions,
-    store::{Node, Sent, Snapshot, State, Store},
+    store::{Node, Sent, Snapshot, Store},
 };
 
 /// The pause before what could not be read is read again.
@@ -43,6 +43,7 @@ pub(crate) struct Reconciler {
     pub(crate) store: Arc<Store>,
     pub(crate) queue: Queue,
     pub(crate) executor: Executor,
+    pub(crate) publisher: Publisher,
     pub(crate) recorder: EventRecorder,
     pub(crate) clock: Clock,
     pub(crate) config: LocalControllerConfig,
@@ -123,7 +124,8 @@ impl Reconciler {
                 if status == *previous {
                     return None;
                 }
-                self.publish(entry, &status, memory)
+                self.publisher
+                    .publish(entry, &status, memory)
                     .await
                     .err()
                     .map(|Unpublished| RETRY)
@@ -170,19 +172,11 @@ impl Reconciler {
         let begins = plan.record != previous.record;
         if begins {
             let new = status(memory);
-            if let Err(Unpublished) = self.publish(entry, &new, memory).await {
+            if let Err(Unpublished) = self.publisher.publish(entry, &new, memory).await {
                 return Some(RETRY);
             }
         }
-        let requests = Requests {
-            set: &valid.set,
-            template: &valid.template,
-            pods: &snapshot.pods,
-            now,
-        };
-        let actions = self.permitted(entry, &plan.actions, memory, now).await;
-        let requests = with_requests(&actions, &requests);
-        let executed = self.executor.carry_out(&valid.set, requests, watched).await;
+        let executed = self.act((snapshot, valid), &plan, memory, watched).await;
         let has_more = plan
             .waits
             .iter()
@@ -199,13 +193,37 @@ impl Reconciler {
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
         let again = executed.iter().any(is_outdated).then_some(RETRY);
         let report = status(memory);
-        let publish = self.publish_if_due(entry, previous, &report, memory).await;
+        let publish = self
+            .publisher
+            .publish_if_due(entry, previous, &report, memory)
+            .await;
         let deadline = memory.progress.deadline(set.progress_deadline);
         let deadline = deadline.filter(|at| *at > now && !is_complete(&report, set.replicas));
         let times = [plan.next, memory.next(now), deadline];
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
         until.into_iter().chain(publish).chain(again).min()
+    }
+
+    /// Carries out what the plan allows.
+    async fn act<'a>(
+        &self,
+        (snapshot, valid): (&Snapshot, &ValidSet),
+        plan: &'a Plan<'a>,
+        memory: &Memory,
+        watched: &Watched,
+    ) -> Vec<Executed<'a>> {
+        let now = self.clock.now();
+        let requests = Requests {
+            set: &valid.set,
+            template: &valid.template,
+            pods: &snapshot.pods,
+            now,
+        };
+        let entry = &snapshot.entry;
+        let actions = self.permitted(entry, &plan.actions, memory, now).await;
+        let requests = with_requests(&actions, &requests);
+        self.executor.carry_out(&valid.set, requests, watched).await
     }
 
     /// How pods of earlier templates get to the current one.
@@ -336,68 +354,6 @@ impl Reconciler {
         has_changed
     }
 
-    /// Publishes `status` if it says something new, and the last one is not too young. Returns when to try again.
-    async fn publish_if_due(
-        &self,
-        entry: &Entry,
-        previous: &LocalReplicaSetStatus,
-        status: &LocalReplicaSetStatus,
-        memory: &mut Memory,
-    ) -> Next {
-        if status == previous {
-            return None;
-        }
-        let age = memory.written.map(|at| at.elapsed());
-        let wait = age.and_then(|age| self.config.status_delay.checked_sub(age));
-        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
-            return Some(wait);
-        }
-        (self.publish(entry, status, memory).await)
-            .err()
-            .map(|Unpublished| RETRY)
-    }
-
-    /// Publishes `status`, if the set is as it was decided from.
-    async fn publish(
-        &self,
-        entry: &Entry,
-        status: &LocalReplicaSetStatus,
-        memory: &mut Memory,
-    ) -> Result<(), Unpublished> {
-        memory.written = Some(Instant::now());
-        let path = entry.key.path();
-        let of = (Some(&*entry.uid), Some(&*entry.version));
-        let call = calls::put_status::<SetObject>(&self.client, &path, of, status);
-        let error = match within(self.config.call_timeout, call).await {
-            Ok(object) => {
-                self.store.update(|state| state.update_set(object));
-                return Ok(());
-            }
-            Err(error) => error,
-        };
-        let is_outdated = error.is_failed_test() || matches!(error.code(), Some(404 | 409));
-        if !is_outdated {
-            self.executor.metrics.failed_requests.inc();
-            tracing::warn!(set = %entry.key, %error, "failed to write the status");
-        }
-        self.read_again(&entry.key).await;
-        Err(Unpublished)
-    }
-
-    /// Reads a set that has changed meanwhile, or whose status may have been written.
-    async fn read_again(&self, key: &SetKey) {
-        let path = key.path();
-        let call = calls::get::<SetObject>(&self.client, &path);
-        if let Ok(object) = within(self.config.call_timeout, call).await {
-            let changed = self
-                .store
-                .update(|state: &mut State| state.update_set(object));
-            for key in changed {
-                self.queue.add(key, Duration::ZERO);
-            }
-        }
-    }
-
     /// Records an event once, while its message stays the same.
     fn report_once(
         &self,
@@ -417,9 +373,6 @@ impl Reconciler {
 
 /// Something that a decision needs could not be read.
 struct Unread;
-
-/// The status was not written.
-struct Unpublished;
 
 /// The facts of the pods. One whose removal was requested is being removed, whatever the watch shows so far.
 fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {

@@ -149,10 +149,7 @@ fn rolling_out(report: &Report<'_>, state: State) -> String {
             purpose: Purpose::Update,
             pods,
             by,
-        } => Some(format!(
-            "{pods} wait for the budget, which {} use",
-            users(by)
-        )),
+        } => Some(format!("{pods} wait for the budget, used by {}", users(by))),
         Wait::Speed {
             pods,
             until: Some(until),
@@ -270,7 +267,7 @@ fn replica_failure(report: &Report<'_>) -> Option<LocalCondition> {
 
 /// L14: a set whose budget is used by failures says so, by pod.
 fn budget_used(report: &Report<'_>) -> Option<LocalCondition> {
-    let message = format!("{} use the budget", failed_users(report)?);
+    let message = format!("the budget is used by {}", failed_users(report)?);
     let reason = Reason::PodsFailed;
     Some(NewCondition::new(
         Type::BudgetUsedByFailures,

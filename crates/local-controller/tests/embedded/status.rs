@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{SET, SETS, World, seconds, set};
+use crate::world::{SET, SETS, World, image, seconds, set};
 
 #[tokio::test(start_paused = true)]
 async fn l2_the_status_of_a_settled_set() {
@@ -108,4 +108,44 @@ async fn l18_events_say_what_was_done() {
         reasons,
         ["SuccessfulCreate", "SuccessfulCreate", "SuccessfulDelete"]
     );
+}
+
+/// The texts of an update that waits, as a user reads them.
+#[tokio::test(start_paused = true)]
+async fn l14_l15_conditions_say_what_an_update_waits_for() {
+    let strategy =
+        json!({ "maxUnavailable": 3, "deploySpeed": { "updatePortion": 1, "minDelay": 600 } });
+    let mut template = set(&json!({}))["spec"]["template"].clone();
+    template["metadata"]["annotations"] = json!({ "sim-cluster.dev/start-seconds": "30" });
+    let spec = json!({ "deploymentStrategy": strategy, "template": template });
+    let world = World::running(4, &spec).await;
+    world.patch_set(&image("web:2")).await;
+    seconds(10).await;
+    assert_eq!(
+        world.message("Progressing").await,
+        "1 of 4 have the current template; 3 wait for spec.deploymentStrategy.deploySpeed until 2026-01-01T00:10:30Z"
+    );
+    assert_eq!(world.condition("Reconciling").await, "True RollingOut");
+    assert_eq!(world.message("Ready").await, "1 pod is not available yet");
+    assert_eq!(
+        world.message("Available").await,
+        "3 of 4 are available, at least 1 are needed"
+    );
+    let by_budget =
+        json!({ "spec": { "deploymentStrategy": { "maxUnavailable": 1, "deploySpeed": null } } });
+    world.patch_set(&by_budget).await;
+    seconds(5).await;
+    let message = world.message("Progressing").await;
+    let expected = "1 of 4 have the current template; 3 wait for the budget, used by web-";
+    assert!(message.starts_with(expected), "{message}");
+    world
+        .patch_set(&json!({ "spec": { "paused": true } }))
+        .await;
+    seconds(60).await;
+    assert_eq!(
+        world.message("Progressing").await,
+        "3 pods of an earlier template wait for the update, which is paused"
+    );
+    assert_eq!(world.condition("Ready").await, "False RolloutPaused");
+    assert_eq!(world.condition("Reconciling").await, "");
 }
