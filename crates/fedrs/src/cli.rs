@@ -95,7 +95,7 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Drain(args) => block_on(drain::run(args)),
         Command::Uninstall(args) => block_on(uninstall::run(args)),
         Command::Crds(args) => Ok(crds::run(&args)),
-        Command::Rbac(args) => Ok(rbac::run(args)),
+        Command::Rbac(args) => rbac::run(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "fedrs", &mut script);

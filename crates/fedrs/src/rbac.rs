@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::{Args, ValueEnum};
 use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
@@ -36,7 +37,7 @@ pub(crate) struct RbacArgs {
 }
 
 /// The values of a [`ClusterType`], with their help.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ClusterArg {
     /// The cluster with the FederatedReplicaSets
     Host,
@@ -47,14 +48,19 @@ enum ClusterArg {
 }
 
 /// Prints the objects as YAML.
-pub(crate) fn run(args: RbacArgs) -> ExitCode {
+pub(crate) fn run(args: RbacArgs) -> anyhow::Result<ExitCode> {
+    // Wider permissions than were asked for must not be printed as if they were those.
+    ensure!(
+        args.cluster == ClusterArg::Member || args.namespaces.is_empty(),
+        "--namespaces is for a member: the controller needs its other permissions in all namespaces"
+    );
     let cluster = match args.cluster {
         ClusterArg::Host => ClusterType::Host,
         ClusterArg::Member => ClusterType::Member,
         ClusterArg::ReplicaSetController => {
             let (namespace, account) = (args.namespace.as_deref(), args.account.as_deref());
             let manifests = local_controller::rbac::manifests(namespace, account);
-            return output::print(&to_yaml(&manifests));
+            return Ok(output::print(&to_yaml(&manifests)));
         }
     };
     let default = ControllerAccount::usual(cluster);
@@ -64,5 +70,5 @@ pub(crate) fn run(args: RbacArgs) -> ExitCode {
         namespaces: (!args.namespaces.is_empty()).then_some(args.namespaces),
         ..default
     };
-    output::print(&account.to_yaml())
+    Ok(output::print(&account.to_yaml()))
 }

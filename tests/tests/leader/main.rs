@@ -477,7 +477,7 @@ async fn a_candidate_reports_why_it_can_not_take_part() {
         ),
         (
             RequestMatcher::all().resource("namespaces"),
-            "failed to create namespace fedrs-system on the host (leases.coordination.k8s.io is forbidden",
+            "failed to create namespace fedrs-system for the Lease (leases.coordination.k8s.io is forbidden",
         ),
     ] {
         let federation = SimFederation::start_clusters(SimFederationSpec::default()).await;

@@ -175,7 +175,7 @@ impl Elector {
             if let Some(duration) = unrecorded {
                 tracing::info!(
                     ?duration,
-                    "nobody has led for a while, or the host was restored: no running replica is removed for a while"
+                    "nobody has led for a while, or the cluster with the Lease was restored: no running replica is removed for a while"
                 );
             }
             let fenced_writes = self.metrics.fenced_writes.clone();
@@ -249,7 +249,7 @@ impl Elector {
                     }
                 }
                 Ok(Ok(Attempt::WentBack)) => {
-                    return "the Lease is of an earlier version: the host was restored from a backup"
+                    return "the Lease is of an earlier version: its cluster was restored from a backup"
                         .to_owned();
                 }
                 Ok(Ok(Attempt::Other { leader, .. })) => {

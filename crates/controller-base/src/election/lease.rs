@@ -31,7 +31,7 @@ pub(super) enum LeaseError {
     Call(#[from] CallError),
     /// The namespace of the Lease does not exist.
     #[error(
-        "failed to create namespace {namespace} on the host ({source}): create it, or choose another with --namespace"
+        "failed to create namespace {namespace} for the Lease ({source}): create it, or choose another with --namespace"
     )]
     Namespace {
         /// The missing namespace.
@@ -199,7 +199,7 @@ mod tests {
         another process has written it
         no answer within 5s
         namespaces is forbidden
-        failed to create namespace fedrs-system on the host (namespaces is forbidden): create it, or choose another with --namespace
+        failed to create namespace fedrs-system for the Lease (namespaces is forbidden): create it, or choose another with --namespace
         not sent: this process no longer leads
         aborted: this process no longer leads
         ");
