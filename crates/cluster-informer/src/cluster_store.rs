@@ -187,13 +187,11 @@ impl ClusterStore {
     pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
         let was_unreachable = matches!(self.whole.health(), Health::Unreachable { .. });
         let change = self.whole.set_health(health.clone());
-        // An API server that starts answers first that it knows no permissions, then that it is not ready: a member that rejected the
-        // credentials may have been without power before.
-        if change == HealthChange::Returned || change != HealthChange::Unchanged && was_unreachable
-        {
+        let returned = HealthChange::Returned { is_current: false };
+        if change == returned || change != HealthChange::Unchanged && was_unreachable {
             self.change_nodes(|nodes, _| nodes.begin_confirmation());
         }
-        if change == HealthChange::Returned {
+        if matches!(change, HealthChange::Returned { .. }) {
             self.invalidate();
             self.relist_all();
             self.returned.notify_one();
@@ -223,6 +221,8 @@ impl fmt::Debug for ClusterStore {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
     use fedrs_api::ObjectKey;
     use serde_json::json;
 
@@ -321,16 +321,22 @@ mod tests {
             message: message.clone(),
         };
         let refuses = Health::Unauthorized { message };
-        for (healths, believed) in [
-            (&[][..], true),
-            (&[&failing], false),
-            (&[&refuses], false),
-            (&[&failing, &refuses], false),
-            (&[&Health::Healthy, &failing], true),
+        // Each of them for so many seconds.
+        for (healths, seconds, believed) in [
+            (&[][..], 10, true),
+            (&[&failing], 10, false),
+            (&[&refuses], 60, false),
+            (&[&failing, &refuses], 10, false),
+            (&[&Health::Healthy, &failing], 10, true),
             // An API server that starts, after an outage that was too short to be one.
-            (&[&Health::Healthy, &failing, &refuses], false),
+            (&[&Health::Healthy, &failing, &refuses], 59, false),
+            // The node controller has run meanwhile.
+            (&[&Health::Healthy, &failing, &refuses], 60, true),
+            (&[&Health::Healthy, &refuses, &failing], 60, false),
         ] {
-            let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
+            let time = Arc::new(AtomicI64::new(1000));
+            let clock = Arc::clone(&time);
+            let clock = Arc::new(move || Timestamp::from_second(clock.load(Relaxed)).unwrap());
             let store = ClusterStore::new(clock, Duration::from_secs(30));
             let conditions = json!([{ "type": "Ready", "status": "True" }]);
             let node =
@@ -339,9 +345,14 @@ mod tests {
             store.change_nodes(|nodes, now| nodes.apply(&node, now));
             for health in healths.iter().chain([&&Health::Healthy]) {
                 store.set_health(health);
+                time.fetch_add(seconds, Relaxed);
             }
             let nodes = store.cluster_info().nodes;
-            assert_eq!(!nodes.none_is_confirmed(), believed, "{healths:?}");
+            assert_eq!(
+                !nodes.none_is_confirmed(),
+                believed,
+                "{healths:?} {seconds}"
+            );
         }
     }
 
@@ -361,7 +372,10 @@ mod tests {
             message: message.clone(),
         };
         let failing = Health::Failing { since, message };
-        let (changed, returned) = (HealthChange::Changed, HealthChange::Returned);
+        let (changed, returned) = (
+            HealthChange::Changed,
+            HealthChange::Returned { is_current: false },
+        );
         for (healths, wanted) in [
             (vec![&failing, &refuses, &Health::Healthy], returned),
             (vec![&failing, &Health::Healthy], changed),

@@ -30,6 +30,10 @@ use crate::{
     workload::WorkloadState,
 };
 
+/// An API server that rejects the credentials runs, and with it what watches the nodes, which waits for 50 s. One that starts answers
+/// for a moment that it knows no permissions: it may have been without power.
+const NODES_WATCHED: SignedDuration = SignedDuration::from_secs(60);
+
 /// Returns the current time. A member's state reads no other clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
@@ -62,7 +66,11 @@ pub(crate) enum HealthChange {
     /// Another kind of health.
     Changed,
     /// Another kind of health: the member was unreachable, and is healthy.
-    Returned,
+    Returned {
+        /// Whether what it says of its pods is from now: it has rejected the credentials for so long that its own controllers
+        /// have noticed which nodes do not run.
+        is_current: bool,
+    },
 }
 
 impl MemberStore {
@@ -392,15 +400,23 @@ impl MemberStore {
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;
         }
+        let now = (self.clock)();
+        let rejected_since = match state.health {
+            Health::Unauthorized { .. } => state.rejects_since.replace(now),
+            _ => state.rejects_since.take(),
+        };
         if state.health != Health::Healthy {
             // How long a member was away that has not been healthy yet is not known: perhaps since long before this process.
             state.is_away |=
                 !state.has_been_healthy || !matches!(state.health, Health::Failing { .. });
             return HealthChange::Changed;
         }
-        state.has_been_healthy = true;
+        let was_healthy = mem::replace(&mut state.has_been_healthy, true);
         if mem::take(&mut state.is_away) {
-            HealthChange::Returned
+            let watched = |since| now.duration_since(since) >= NODES_WATCHED;
+            HealthChange::Returned {
+                is_current: was_healthy && rejected_since.is_some_and(watched),
+            }
         } else {
             HealthChange::Changed
         }

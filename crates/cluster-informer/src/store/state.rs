@@ -75,6 +75,8 @@ pub(super) struct State {
     /// Whether it has been unreachable, or rejected the credentials, since it was last healthy.
     pub(super) is_away: bool,
     pub(super) has_been_healthy: bool,
+    /// Since when it rejects the credentials.
+    pub(super) rejects_since: Option<Timestamp>,
     pub(super) version: Option<String>,
     /// The kinds of the sync states that were last reported as a change: of ReplicaSets, and of Deployments.
     pub(super) reported_sync: [mem::Discriminant<SyncState>; 2],
@@ -91,6 +93,7 @@ impl State {
             healthy_probes: HealthyProbes::default(),
             is_away: false,
             has_been_healthy: false,
+            rejects_since: None,
             version: None,
             reported_sync: [mem::discriminant(&SyncState::NotSynced); 2],
         }
