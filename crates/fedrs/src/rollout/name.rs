@@ -1,7 +1,7 @@
-//! The FederatedDeployment that a command names, and its name in what the command prints.
+//! The FederatedDeployment that a command names, and the name of an object in what the command prints.
 
 use clap::Args;
-use membership::rollout::Target;
+use membership::rollout::{RolloutKind, Target};
 
 use crate::set_name::DEPLOYMENT_NAME;
 
@@ -14,6 +14,6 @@ pub(super) struct NameArgs {
 }
 
 /// `federateddeployment.fedrs.dev/web`, as `kubectl` prints it.
-pub(super) fn kubectl_name(target: Target<'_>) -> String {
-    format!("federateddeployment.fedrs.dev/{}", target.name)
+pub(super) fn kubectl_name<K: RolloutKind>(target: Target<'_, K>) -> String {
+    format!("{}.fedrs.dev/{}", target.kind(), target.name)
 }

@@ -1,3 +1,6 @@
+use fedrs_api::FederatedDeployment;
+use serde_json::json;
+
 use super::*;
 
 fn template(image: &str) -> Value {
@@ -57,7 +60,7 @@ fn revisions_are_in_the_order_of_their_numbers_with_their_clusters() {
         .revisions
         .iter()
         .map(|revision| {
-            let clusters = revision.clusters.join(" ");
+            let clusters = &revision.users;
             let cause = revision.change_cause.as_deref().unwrap_or_default();
             format!(
                 "{} {}: {clusters}; {cause}",
@@ -65,7 +68,7 @@ fn revisions_are_in_the_order_of_their_numbers_with_their_clusters() {
             )
         })
         .collect();
-    let expected = ["3 web-1: eu; image web:1", "4 web-2: asia us; image web:2"];
+    let expected = ["3 web-1: eu; image web:1", "4 web-2: asia,us; image web:2"];
     assert_eq!(shown, expected);
 }
 

@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
+use super::super::federated::ClusterProgress;
 use super::*;
+use fedrs_api::FederatedDeployment;
 
 fn condition(type_: &str, status: &str, reason: &str) -> Value {
     json!({
@@ -113,8 +115,13 @@ fn a_set_without_status_or_that_is_deleted_is_not_complete() {
     let mut set = deployment(&json!({}));
     set.status = None;
     let progress = RolloutProgress::of(&set);
-    assert_eq!(progress.state, RolloutState::Unobserved);
-    assert_eq!((progress.revision, progress.clusters), (None, Vec::new()));
+    assert_eq!(
+        progress.state,
+        RolloutState::Unobserved {
+            kind: "federateddeployment".to_owned()
+        }
+    );
+    assert_eq!((progress.revision, progress.parts), (None, Vec::new()));
 }
 
 #[test]
@@ -137,7 +144,7 @@ fn each_cluster_says_what_it_waits_for() {
     ]);
     let progress = RolloutProgress::of(&deployment(&json!({ "clusters": clusters })));
     let shown: Vec<_> = progress
-        .clusters
+        .parts
         .iter()
         .map(|cluster| {
             let ClusterProgress {
