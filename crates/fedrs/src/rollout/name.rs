@@ -3,13 +3,13 @@
 use clap::Args;
 use membership::rollout::{RolloutKind, Target};
 
-use crate::set_name::DEPLOYMENT_NAME;
+use crate::set_name::NAME_OF_KIND;
 
 /// The FederatedDeployment of a command.
 #[derive(Args)]
 pub(super) struct NameArgs {
     /// The FederatedDeployment. fdeploy/NAME works as well
-    #[arg(value_name = DEPLOYMENT_NAME, required = true)]
+    #[arg(value_name = NAME_OF_KIND, required = true)]
     pub(super) name: String,
 }
 

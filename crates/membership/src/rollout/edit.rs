@@ -1,5 +1,6 @@
 //! Pause, resume and restart: small changes of the spec.
 
+use fedrs_api::annotations;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -8,9 +9,6 @@ use super::{
     kind::RolloutKind,
     target::{Change, Target},
 };
-
-/// The annotation of a template that `kubectl rollout restart` sets.
-pub(crate) const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
 /// Stops the rollout. Fails if it is stopped already.
 pub async fn pause<K: RolloutKind>(target: Target<'_, K>) -> Result<(), Error> {
@@ -50,8 +48,8 @@ pub async fn restart<K: RolloutKind>(target: Target<'_, K>, now: Timestamp) -> R
                     command: K::COMMAND,
                 });
             }
-            let annotations = json!({ RESTARTED_AT: format!("{now:.0}") });
-            let template = json!({ "metadata": { "annotations": annotations } });
+            let restarted_at = json!({ annotations::RESTARTED_AT: format!("{now:.0}") });
+            let template = json!({ "metadata": { "annotations": restarted_at } });
             let restarted = json!({ "spec": { "template": template } });
             Ok((Some(Change::Merge(restarted)), ()))
         })

@@ -20,7 +20,6 @@ mod undo;
 mod wait;
 
 pub use approve::{Approval, approve};
-pub(crate) use edit::RESTARTED_AT;
 pub use edit::{pause, restart, resume};
 pub use error::Error;
 pub use federated::ClusterProgress;
