@@ -4,6 +4,8 @@
 //! arguments --> membership::rollout --> lines, tables, or a diff
 //! ```
 
+mod diff;
+mod evict;
 mod pods;
 
 use std::process::ExitCode;
@@ -12,10 +14,12 @@ use clap::{Args, Subcommand};
 use fedrs_api::LocalReplicaSet;
 use membership::rollout::Target;
 
+use self::evict::EvictArgs;
 use crate::{
     host::ClusterArgs,
     rollout::{
         commands::{self, UndoOptions},
+        diff::DiffOptions,
         history::{self, HistoryOptions},
         status::{self, StatusOptions},
     },
@@ -42,8 +46,17 @@ pub(crate) struct LrsArgs {
 
 #[derive(Subcommand)]
 enum LrsCommand {
+    #[command(flatten)]
+    OfTarget(TargetCommand),
+    Evict(EvictArgs),
+}
+
+/// The commands about a LocalReplicaSet.
+#[derive(Subcommand)]
+enum TargetCommand {
     Status(StatusArgs),
     History(HistoryArgs),
+    Diff(DiffArgs),
     Undo(UndoArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
@@ -92,6 +105,24 @@ struct HistoryArgs {
     options: HistoryOptions,
 }
 
+/// Show how the pod template changes, and whether pods are updated in place or recreated
+///
+/// From the current revision, which all pods had last, to the spec. Pause updates before you change the template to see this
+/// beforehand. The exit status is 0 with and without differences.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  # What does the update do to the pods?
+  fedrs lrs diff web
+
+  # What would an undo to revision 3 do?
+  fedrs lrs diff web --revision=4 --to-revision=3")]
+struct DiffArgs {
+    #[command(flatten)]
+    name: NameArgs,
+    #[command(flatten)]
+    options: DiffOptions,
+}
+
 /// Roll back to an earlier revision
 ///
 /// `fedrs lrs history` lists the revisions. Template, accountId and constraints of the revision become those of the spec. The
@@ -129,7 +160,9 @@ struct ResumeArgs {
     name: NameArgs,
 }
 
-/// Set the annotation kubectl.kubernetes.io/restartedAt in the template
+/// Recreate all pods, within the budget and the speed of an update
+///
+/// By the annotation kubectl.kubernetes.io/restartedAt in the template.
 #[derive(Args)]
 #[command(after_help = "Examples:
   fedrs lrs restart web")]
@@ -138,12 +171,13 @@ struct RestartArgs {
     name: NameArgs,
 }
 
-impl LrsCommand {
+impl TargetCommand {
     /// The LocalReplicaSet as the user names it.
     fn name(&self) -> &str {
         match self {
             Self::Status(args) => &args.name.name,
             Self::History(args) => &args.name.name,
+            Self::Diff(args) => &args.name.name,
             Self::Undo(args) => &args.name.name,
             Self::Pause(args) => &args.name.name,
             Self::Resume(args) => &args.name.name,
@@ -154,18 +188,28 @@ impl LrsCommand {
 
 /// Runs the command.
 pub(crate) async fn run(args: LrsArgs) -> anyhow::Result<ExitCode> {
-    let name = args.command.name().to_owned();
-    let (namespace, name) = parse_of_kind(&name, args.namespace.as_deref(), &KINDS)?;
+    let option = args.namespace.as_deref();
+    let command = match args.command {
+        LrsCommand::Evict(evict) => {
+            let cluster = args.cluster.client().await?;
+            evict::run(&cluster, option, &evict).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        LrsCommand::OfTarget(command) => command,
+    };
+    let name = command.name().to_owned();
+    let (namespace, name) = parse_of_kind(&name, option, &KINDS)?;
     let cluster = args.cluster.client().await?;
     let namespace = namespace.unwrap_or(cluster.namespace());
     let target: Target<'_, LocalReplicaSet> = Target::new(&cluster, namespace, name);
-    match args.command {
-        LrsCommand::Status(args) => return status::run(target, &args.options).await,
-        LrsCommand::History(args) => return history::run(target, &args.options).await,
-        LrsCommand::Undo(args) => commands::undo(target, &args.options).await?,
-        LrsCommand::Pause(_) => commands::pause(target).await?,
-        LrsCommand::Resume(_) => commands::resume(target).await?,
-        LrsCommand::Restart(_) => commands::restart(target).await?,
+    match command {
+        TargetCommand::Status(args) => return status::run(target, &args.options).await,
+        TargetCommand::History(args) => return history::run(target, &args.options).await,
+        TargetCommand::Diff(args) => return diff::run(target, &args.options).await,
+        TargetCommand::Undo(args) => commands::undo(target, &args.options).await?,
+        TargetCommand::Pause(_) => commands::pause(target).await?,
+        TargetCommand::Resume(_) => commands::resume(target).await?,
+        TargetCommand::Restart(_) => commands::restart(target).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -37,7 +37,7 @@ pub(crate) struct DiffOptions {
     pub(crate) revision: Option<i64>,
     /// The revision to compare in place of the spec
     #[arg(long, value_name = "M")]
-    to_revision: Option<i64>,
+    pub(crate) to_revision: Option<i64>,
 }
 
 pub(super) async fn run(target: Target<'_>, args: &DiffArgs) -> anyhow::Result<ExitCode> {

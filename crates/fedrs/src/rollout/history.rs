@@ -44,7 +44,7 @@ pub(crate) async fn run<K: View>(
     let history = history(target).await?;
     let name = kubectl_name(target);
     let text = match (options.revision, options.output) {
-        (None, None) => table(&name, K::USERS, &history),
+        (None, None) => table(&name, &history),
         (None, Some(format)) => format.serialize(&history.revisions),
         (Some(number), None) => template(&name, history.find(number)?),
         (Some(number), Some(format)) => format.serialize(history.find(number)?),
@@ -52,7 +52,7 @@ pub(crate) async fn run<K: View>(
     Ok(output::print(&text))
 }
 
-fn table(name: &str, users: &str, history: &History) -> String {
+fn table<K: View>(name: &str, history: &History<K>) -> String {
     if history.revisions.is_empty() {
         return format!("{name}\nNo revisions yet.\n");
     }
@@ -65,7 +65,7 @@ fn table(name: &str, users: &str, history: &History) -> String {
             revision.users.to_string(),
         ]
     });
-    let header = ["REVISION", "NAME", "CHANGE-CAUSE", users];
+    let header = ["REVISION", "NAME", "CHANGE-CAUSE", K::USERS];
     let table = output::table(&header, 0..0, rows.collect());
     format!("{name}\n{table}")
 }

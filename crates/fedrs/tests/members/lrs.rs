@@ -238,3 +238,128 @@ async fn l2_the_history_is_shown_and_undone() {
         .contains(&["skipped rollback (current template already matches revision"]);
     world.end();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l12_a_diff_says_whether_pods_are_updated_in_place() {
+    let world = World::start().await;
+    let outcome = world.run("diff web").await.succeeded();
+    outcome.contains(&["localreplicaset default/web: no differences"]);
+    world.run("pause web").await.succeeded();
+    world.set_image("web:2");
+    world.change(|web| web["spec"]["template"]["metadata"]["labels"]["team"] = "b".into());
+    let outcome = world.run("diff web").await.succeeded();
+    outcome.contains(&[
+        "+++ spec.template\n",
+        "-  - image: web:1\n+  - image: web:2\n",
+        "Pods are updated in place: the images, with a restart, of containers main; labels team\n",
+    ]);
+    // It happens as it was said.
+    let before = world.uids();
+    world.run("resume web").await.succeeded();
+    world.settle().await;
+    assert_eq!(world.uids(), before);
+    world.change(|web| {
+        web["spec"]["updateMode"] = "Never".into();
+        web["spec"]["template"]["spec"]["containers"][0]["command"] = json!(["x"]);
+    });
+    let outcome = world.run("diff web --revision=1").await.succeeded();
+    outcome.contains(&[
+        "--- revision 1 (web-",
+        "Pods are recreated, because these fields change: spec.containers[main].command\n",
+        "spec.updateMode is Never: pods stay as they are",
+    ]);
+    let outcome = world.run("diff web --revision=2 --to-revision=1").await;
+    outcome
+        .succeeded()
+        .contains(&["+++ revision 1 (web-", "Pods are updated in place"]);
+    // Not in the template, but in the pods.
+    world.change(|web| {
+        let spec = &mut web["spec"];
+        spec["template"]["spec"]["containers"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("command");
+        spec["accountId"] = "team-b".into();
+    });
+    let outcome = world.run("diff web --revision=2").await.succeeded();
+    outcome.contains(&["Pods are updated in place: labels fedrs.dev/account\n"]);
+    world.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l18_pods_are_evicted_by_name_or_by_node() {
+    let world = World::start().await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let pod = text(&world.pods()[0]["metadata"]["name"]);
+    let outcome = world.run(&format!("evict pod/{pod}")).await.succeeded();
+    assert_eq!(outcome.stdout, format!("pod/{pod} eviction requested\n"));
+    wait_until("another pod replaces it", || {
+        let pods = world.pods();
+        pods.len() == 3 && pods.iter().all(|other| other["metadata"]["name"] != *pod)
+    })
+    .await;
+    world.settle().await;
+
+    let node = text(&world.pods()[0]["spec"]["nodeName"]);
+    let read = || world.cluster().get("v1", "Node", "", &node).unwrap();
+    let api = world.cluster().api();
+    let nodes = api.kind_of("v1", "Node").unwrap();
+    let cordon = |node: &mut Value| node["spec"]["unschedulable"] = true.into();
+    api.modify(&nodes, None, "", &node, cordon).unwrap();
+    let outcome = world.run(&format!("evict --node {node}")).await.succeeded();
+    let expected = format!("node/{node} eviction requested\n");
+    assert_eq!((outcome.stdout, &*outcome.stderr), (expected, ""));
+    wait_until("its pods are elsewhere", || {
+        let pods = world.pods();
+        pods.len() == 3 && pods.iter().all(|pod| pod["spec"]["nodeName"] != *node)
+    })
+    .await;
+    let cancel = format!("evict --node {node} --cancel");
+    world.run(&cancel).await.succeeded();
+    let labels = &read()["metadata"]["labels"];
+    assert_eq!(labels["fedrs.dev/evict"], Value::Null, "{labels}");
+    world.end();
+}
+
+/// What would have no effect, or not the one that is meant, is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn l18_an_eviction_that_can_not_be_asked_for_is_refused() {
+    let world = World::start().await;
+    let containers = json!([{ "name": "main", "image": "main" }]);
+    world.cluster().create(json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "namespace": "default", "name": "bare" },
+        "spec": { "containers": containers },
+    }));
+    for (arguments, code, expected) in [
+        (
+            "evict bare",
+            1,
+            "pod default/bare belongs to no LocalReplicaSet",
+        ),
+        ("evict shop/gone", 1, "pod shop/gone not found"),
+        ("evict --node gone", 1, "node gone not found"),
+        ("evict", 2, "required arguments were not provided"),
+        ("evict bare --node a-1", 2, "cannot be used with"),
+    ] {
+        let outcome = world.run(arguments).await;
+        outcome.ended(code).contains(&[expected]);
+    }
+    // Nothing is evicted before the request is read.
+    world.change(|web| web["spec"]["stopped"] = true.into());
+    let outcome = world.run("evict --node a-1").await.succeeded();
+    outcome.contains(&["node/a-1 is not cordoned", "run `kubectl cordon a-1`"]);
+    world.run("evict --node a-1 --cancel").await.succeeded();
+    let pod = world.pods().remove(1)["metadata"]["name"].clone();
+    let pod = pod.as_str().unwrap();
+    let asked = || {
+        let pod = world.cluster().get("v1", "Pod", "default", pod).unwrap();
+        pod["metadata"]["annotations"]["fedrs.dev/evict"].clone()
+    };
+    world.run(&format!("evict {pod}")).await.succeeded();
+    assert_eq!(asked(), "true");
+    let outcome = world.run(&format!("evict {pod} --cancel")).await;
+    let outcome = outcome.succeeded();
+    assert_eq!(outcome.stdout, format!("pod/{pod} eviction canceled\n"));
+    assert_eq!(asked(), Value::Null);
+    world.end();
+}

@@ -17,15 +17,13 @@ const TEMPLATE: &str = "template";
 
 /// An object with its revisions.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct History<K> {
     /// `federateddeployment shop/web`.
     name: String,
-    /// The command about its rollouts.
-    command: &'static str,
+    /// The object.
+    pub object: K,
     /// The fields of the spec that a revision keeps.
     spec: Value,
-    /// `status.currentRevision`.
-    current: Option<String>,
     /// By number, the oldest first.
     pub revisions: Vec<Revision>,
 }
@@ -61,7 +59,7 @@ pub struct Template<'a> {
 }
 
 /// Reads the revisions of the object.
-pub async fn history<K: RolloutKind>(target: Target<'_, K>) -> Result<History, Error> {
+pub async fn history<K: RolloutKind>(target: Target<'_, K>) -> Result<History<K>, Error> {
     let object = target.read().await?;
     let revisions: Api<ControllerRevision> =
         Api::namespaced(target.cluster.client(), target.namespace);
@@ -69,24 +67,22 @@ pub async fn history<K: RolloutKind>(target: Target<'_, K>) -> Result<History, E
     let selected = ListParams::default().labels(&label);
     let operation = format!("list controllerrevisions in namespace {}", target.namespace);
     let list = target.cluster.call(operation, revisions.list(&selected));
-    Ok(History::of(target.to_string(), &object, list.await?.items))
+    Ok(History::of(target.to_string(), object, list.await?.items))
 }
 
-impl History {
-    fn of<K: RolloutKind>(name: String, object: &K, found: Vec<ControllerRevision>) -> Self {
+impl<K: RolloutKind> History<K> {
+    fn of(name: String, object: K, found: Vec<ControllerRevision>) -> Self {
         let uid = object.uid().unwrap_or_default();
         let own = found.into_iter().filter(|found| {
             let mut owners = found.owner_references().iter();
             owners.any(|owner| owner.controller == Some(true) && owner.uid == uid)
         });
-        let mut revisions: Vec<_> = own.map(|found| Revision::of(found, object)).collect();
+        let mut revisions: Vec<_> = own.map(|found| Revision::of(found, &object)).collect();
         revisions.sort_by(|a, b| (a.revision, &a.name).cmp(&(b.revision, &b.name)));
-        let observed = object.observed();
         Self {
             name,
-            command: K::COMMAND,
             spec: object.revision_fields(),
-            current: observed.current_revision.map(str::to_owned),
+            object,
             revisions,
         }
     }
@@ -98,7 +94,7 @@ impl History {
         found.ok_or_else(|| Error::NoRevision {
             object: self.name.clone(),
             number,
-            command: self.command,
+            command: K::COMMAND,
         })
     }
 
@@ -109,7 +105,7 @@ impl History {
             revisions.find(|revision| revision.different_fields(&self.spec).next().is_some());
         found.ok_or_else(|| Error::NothingToUndo {
             object: self.name.clone(),
-            command: self.command,
+            command: K::COMMAND,
         })
     }
 
@@ -128,7 +124,8 @@ impl History {
 
     fn current(&self) -> Result<&Revision, Error> {
         let mut revisions = self.revisions.iter();
-        let found = revisions.find(|revision| Some(&revision.name) == self.current.as_ref());
+        let current = self.object.observed().current_revision;
+        let found = revisions.find(|revision| Some(&*revision.name) == current);
         found.ok_or_else(|| Error::NoRecordedRevision {
             object: self.name.clone(),
             field: "status.currentRevision",
