@@ -45,6 +45,11 @@ fn the_state_is_told_in_the_words_of_kubectl() {
             json!({ "updateRevision": null }),
             "Waiting for federateddeployment spec update to be observed...".to_owned(),
         ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
+        ),
         (
             json!({ "updatedReplicas": 3, "conditions": progressing("True", "RollingOut") }),
             format!("{waiting} 3 out of 10 new replicas have been updated..."),
@@ -66,17 +71,37 @@ fn the_state_is_told_in_the_words_of_kubectl() {
             json!({ "currentRevision": "web-1" }),
             format!("{waiting} why AllReplicasAvailable"),
         ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
+        ),
         (
             json!({ "updatedReplicas": 3, "conditions": progressing("Unknown", "RolloutPaused") }),
             format!("{waiting} why RolloutPaused"),
+        ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
         ),
         (
             json!({ "updatedReplicas": 3, "conditions": progressing("True", "Soaking") }),
             format!("{waiting} why Soaking"),
         ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
+        ),
         (
             json!({ "updatedReplicas": 3, "rollout": { "step": "all" }, "conditions": progressing("True", "WaitingForApproval") }),
             format!("{waiting} step all needs an approval..."),
+        ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
         ),
         (
             json!({ "updatedReplicas": 3, "conditions": [condition("Paused", "True", "Paused")] }),
