@@ -13,5 +13,7 @@ pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 /// On a pod of a LocalReplicaSet, as an annotation or a label, and on a node as a label: the pods have to leave their node (L18).
 /// `Involuntary` if they can't stay there; `false` for no.
 pub const EVICT: &str = "fedrs.dev/evict";
+/// On a pod template: when its pods are to be replaced, though nothing else in it changes. Set by `kubectl rollout restart`.
+pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// On a pod: when it was last updated in place, and which of its containers are restarted by that (L12).
 pub const IN_PLACE_UPDATE: &str = "fedrs.dev/in-place-update";

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    controller, cordon, crds, drain, explain, help, join, logging, output, plan, program::Program,
-    rbac, replica_set_controller, rollout, uninstall, unjoin,
+    controller, cordon, crds, drain, explain, help, join, logging, lrs, output, plan,
+    program::Program, rbac, replica_set_controller, rollout, uninstall, unjoin,
 };
 #[cfg(feature = "demo")]
 use crate::{demo, sim, simulate};
@@ -34,6 +34,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
     Rollout(rollout::RolloutArgs),
+    Lrs(lrs::LrsArgs),
     Join(join::JoinArgs),
     Unjoin(unjoin::UnjoinArgs),
     Cordon(cordon::CordonArgs),
@@ -88,6 +89,7 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Plan(args) => block_on(plan::run(args)),
         Command::Explain(args) => block_on(explain::run(args)),
         Command::Rollout(args) => block_on(rollout::run(args)),
+        Command::Lrs(args) => block_on(lrs::run(args)),
         Command::Join(args) => block_on(join::run(args)),
         Command::Unjoin(args) => block_on(unjoin::run(args)),
         Command::Cordon(args) => block_on(cordon::cordon(args)),
@@ -179,7 +181,7 @@ mod tests {
         let mut command = help::grouped(Program::Plugin.command(command())).term_width(100);
         command.build();
         let mut text = command.render_long_help().to_string();
-        for name in ["drain", "rollout"] {
+        for name in ["drain", "rollout", "lrs"] {
             let subcommand = command.find_subcommand_mut(name);
             let help = subcommand.expect("it exists").render_long_help();
             let _ = write!(text, "\n{help}");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// Groups of commands, each with a heading.
-pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Try without a Kubernetes cluster",
         &["demo", "sim", "simulate"],
@@ -29,6 +29,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
         &["plan", "explain"],
     ),
     ("FederatedDeployments", &["rollout"]),
+    ("LocalReplicaSets", &["lrs"]),
     ("Other commands", &["completions", "help"]),
 ];
 

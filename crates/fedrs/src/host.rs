@@ -1,4 +1,4 @@
-//! How commands connect to the host cluster.
+//! How commands connect to their cluster, which is the host for most.
 
 use std::path::PathBuf;
 
@@ -49,10 +49,41 @@ impl HostArgs {
 }
 
 /// A client for a controller of a cluster. It does not retry writes: the controller decides what to repeat.
-pub(crate) async fn controller_client(source: KubeconfigSource) -> anyhow::Result<Client> {
+async fn controller_client(source: KubeconfigSource) -> anyhow::Result<Client> {
     let mut config = config(source).await?;
     directory::harden(&mut config);
     Ok(Client::try_from(config)?)
+}
+
+/// The options for the cluster of LocalReplicaSets. Commands with subcommands take them before and after these.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterArgs {
+    /// Kubeconfig of the cluster. By default $KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount
+    #[arg(long, value_name = "FILE", global = true)]
+    kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig. By default the current context
+    #[arg(long, value_name = "NAME", global = true)]
+    context: Option<String>,
+}
+
+impl ClusterArgs {
+    /// A client for the controller, as [`HostArgs::controller_client`].
+    pub(crate) async fn controller_client(self) -> anyhow::Result<Client> {
+        controller_client(self.source()).await
+    }
+
+    /// A client for a command.
+    pub(crate) async fn client(self) -> anyhow::Result<ClusterClient> {
+        let config = config(self.source()).await?;
+        Ok(ClusterClient::new(ClusterType::Member, config)?)
+    }
+
+    fn source(self) -> KubeconfigSource {
+        KubeconfigSource {
+            file: self.kubeconfig,
+            context: self.context,
+        }
+    }
 }
 
 /// The options for the host cluster, in commands that have options for a member as well.

@@ -18,6 +18,7 @@ mod help;
 mod host;
 mod join;
 mod logging;
+mod lrs;
 mod output;
 mod plan;
 mod program;

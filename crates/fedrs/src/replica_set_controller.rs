@@ -6,13 +6,12 @@ use clap::Args;
 use controller_base::{clock::Clock, election::Term};
 use kube::Client;
 use local_controller::{COMPONENT, LEASE, LocalController, LocalControllerConfig, LocalMetrics};
-use membership::kubeconfig::KubeconfigSource;
 use prometheus_client::registry::Registry;
 
 use crate::{
     config_file,
     elected::{ElectedArgs, ElectedProcess, METRICS_PREFIX, own_namespace},
-    host,
+    host::ClusterArgs,
     seed::random_seed,
     server::{RunningController, ServerState},
 };
@@ -26,12 +25,8 @@ use crate::{
   # Run the controller in the cluster of a kubeconfig
   fedrs replica-set-controller --kubeconfig cluster.yaml")]
 pub(crate) struct ReplicaSetControllerArgs {
-    /// Kubeconfig of the cluster. By default $KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Context in the kubeconfig. By default the current context
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Configuration file; config/replica-set-controller/controller.yaml documents all fields and defaults
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -48,11 +43,7 @@ pub(crate) async fn run(args: ReplicaSetControllerArgs) -> anyhow::Result<ExitCo
     if let Some(enabled) = args.process.leader_elect {
         config.leader_election.enabled = enabled;
     }
-    let source = KubeconfigSource {
-        file: args.kubeconfig,
-        context: args.context,
-    };
-    let client = host::controller_client(source).await?;
+    let client = args.cluster.controller_client().await?;
     let elected = ElectedProcess {
         client: client.clone(),
         namespace: args.namespace.unwrap_or_else(own_namespace),

@@ -1,4 +1,4 @@
-//! The name of a FederatedReplicaSet or FederatedDeployment on the command line.
+//! The names of FederatedReplicaSets, FederatedDeployments, LocalReplicaSets and their pods on the command line.
 
 use anyhow::bail;
 use fedrs_api::SetKind;
@@ -6,8 +6,8 @@ use membership::{SetRef, cluster_client::ClusterClient};
 
 /// How such a name is written.
 pub(crate) const SET_NAME: &str = "[KIND/][NAMESPACE/]NAME";
-/// How the name of a FederatedDeployment is written, where no other kind has a meaning.
-pub(crate) const DEPLOYMENT_NAME: &str = "[NAMESPACE/]NAME";
+/// How the name is written where only one kind has a meaning.
+pub(crate) const NAME_OF_KIND: &str = "[NAMESPACE/]NAME";
 
 /// The names of the kinds, without the API group, as `kubectl` takes them.
 const KINDS: [(SetKind, [&str; 3]); 2] = [
@@ -49,12 +49,27 @@ pub(crate) fn parse<'a>(text: &'a str, option: Option<&'a str>) -> anyhow::Resul
         Some((kind, rest)) => (Some(kind), rest),
         None => (None, text),
     };
+    let (namespace, name) = split(text, rest, option, SET_NAME)?;
+    Ok(SetName {
+        kind,
+        namespace,
+        name,
+    })
+}
+
+/// Reads the `[NAMESPACE/]NAME` that `text` ends with. `form` is how `text` is written.
+fn split<'a>(
+    text: &str,
+    rest: &'a str,
+    option: Option<&'a str>,
+    form: &str,
+) -> anyhow::Result<(Option<&'a str>, &'a str)> {
     let (prefix, name) = match rest.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
         None => (None, rest),
     };
     if name.is_empty() || name.contains('/') || prefix == Some("") {
-        bail!("invalid name {text:?}: must be {SET_NAME}");
+        bail!("invalid name {text:?}: must be {form}");
     }
     let namespace = match (prefix, option) {
         (Some(prefix), Some(option)) if prefix != option => {
@@ -62,11 +77,24 @@ pub(crate) fn parse<'a>(text: &'a str, option: Option<&'a str>) -> anyhow::Resul
         }
         (prefix, option) => prefix.or(option),
     };
-    Ok(SetName {
-        kind,
-        namespace,
-        name,
-    })
+    Ok((namespace, name))
+}
+
+/// Reads the name of a LocalReplicaSet or a pod: its namespace, if it has one, and the name. The kind may be before it, by one of
+/// the names `kinds`.
+pub(crate) fn parse_of_kind<'a>(
+    text: &'a str,
+    option: Option<&'a str>,
+    kinds: &[&str],
+) -> anyhow::Result<(Option<&'a str>, &'a str)> {
+    let of_kind = text.split_once('/');
+    let rest = of_kind.filter(|(prefix, _)| kinds.contains(&without_group(prefix)));
+    split(
+        text,
+        rest.map_or(text, |(_, rest)| rest),
+        option,
+        NAME_OF_KIND,
+    )
 }
 
 /// As [`parse`], where only a FederatedDeployment has a meaning.
@@ -86,10 +114,14 @@ pub(crate) fn parse_deployment<'a>(
 
 /// The kind of this name.
 fn kind(name: &str) -> Option<SetKind> {
-    let name = name.strip_suffix(".fedrs.dev").unwrap_or(name);
+    let name = without_group(name);
     let mut kinds = KINDS.iter();
     let (kind, _) = kinds.find(|(_, names)| names.contains(&name))?;
     Some(*kind)
+}
+
+fn without_group(kind: &str) -> &str {
+    kind.strip_suffix(".fedrs.dev").unwrap_or(kind)
 }
 
 #[cfg(test)]
@@ -143,9 +175,28 @@ mod tests {
             let error = parse(text, option).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
+        let error = parse_of_kind("frs/web/x", None, &["lrs"]);
+        let error = error.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "invalid name \"frs/web/x\": must be [NAMESPACE/]NAME"
+        );
         let error = parse_deployment("frs/web", None).unwrap_err().to_string();
         assert!(error.contains("has no rollouts"), "{error}");
         let named = parse_deployment("web", None).unwrap();
         assert_eq!(named, parse("fdeploy/web", None).unwrap());
+    }
+    #[test]
+    fn a_kind_is_optional_where_only_one_has_a_meaning() {
+        for (text, namespace) in [
+            ("web", None),
+            ("shop/web", Some("shop")),
+            ("lrs/web", None),
+            ("lrs.fedrs.dev/shop/web", Some("shop")),
+            ("pod/web", Some("pod")),
+        ] {
+            let named = parse_of_kind(text, None, &["lrs"]).unwrap();
+            assert_eq!(named, (namespace, "web"), "{text}");
+        }
     }
 }

@@ -26,7 +26,10 @@ mod reconcile;
 mod report;
 mod revisions;
 mod store;
+mod template_change;
 
 pub use config::LocalControllerConfig;
 pub use controller::{COMPONENT, LEASE, LocalController, Running};
 pub use metrics::LocalMetrics;
+pub use replica_set_controller::{Change, Patch};
+pub use template_change::TemplateOfPods;

@@ -81,11 +81,11 @@ impl Revisions<'_> {
         let set = &valid.set;
         let name = revision_name(&set.name, hash);
         let template = match self.history().get(&set.namespace, &name).await {
+            // The one that the revision is named after.
             Ok(stored) => {
                 let is_ours = stored.revision.foreign_owner(&set.uid).is_none();
-                is_ours
-                    .then(|| complete_template(&stored.data, hash))
-                    .flatten()
+                let template = is_ours.then(|| complete_template(&stored.data)).flatten();
+                template.filter(|template| template_hash(template) == hash)
             }
             Err(error) if error.code() == Some(404) => None,
             Err(error) => return Err(error),
@@ -132,8 +132,7 @@ fn data(valid: &ValidSet) -> Value {
     })
 }
 
-/// The template that pods got, if it is the one that the revision is named after.
-fn complete_template(data: &Value, hash: u32) -> Option<PodTemplate> {
-    let template = PodTemplate::deserialize(data.get(COMPLETE)?).ok()?;
-    (template_hash(&template) == hash).then_some(template)
+/// The template that pods got, if the data of the revision can be read.
+pub(crate) fn complete_template(data: &Value) -> Option<PodTemplate> {
+    PodTemplate::deserialize(data.get(COMPLETE)?).ok()
 }

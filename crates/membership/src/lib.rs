@@ -1,6 +1,6 @@
 //! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
-//! the replicas of a FederatedReplicaSet or FederatedDeployment run and why, plan, which shows where they would move, and the rollouts of
-//! FederatedDeployments.
+//! the replicas of a FederatedReplicaSet or FederatedDeployment run and why, plan, which shows where they would move, the rollouts of
+//! FederatedDeployments and LocalReplicaSets, and requests to evict pods of the latter.
 //!
 //! ```text
 //! request --> operation --requests--> host and member clusters
@@ -14,6 +14,7 @@ pub mod cluster_client;
 pub mod controller_lease;
 pub mod cordon;
 pub mod drain;
+pub mod eviction;
 pub mod explain;
 pub mod join;
 pub mod kubeconfig;

@@ -2,11 +2,12 @@
 //!
 //! A patch keeps the pod's id, node and address. The API server lets the images of containers change, labels and annotations, and
 //! tolerations be added. Everything else recreates the pod, and so does what would have no effect in a running pod: the image
-//! of an init container that is done, and labels or annotations that a container has read into its environment.
+//! of an init container that is done, and labels or annotations that a container has read into its environment. The annotation of
+//! `kubectl rollout restart` asks for other pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fedrs_api::PodTemplate;
+use fedrs_api::{PodTemplate, annotations};
 use serde_json::{Map, Value};
 
 /// How a pod gets from one template to another.
@@ -74,6 +75,13 @@ impl Change {
             }
         }
         fields.extend(read_by_containers(&patch, to));
+        let restarted = patch.annotations.get(annotations::RESTARTED_AT);
+        if restarted.is_some_and(Option::is_some) {
+            fields.push(format!(
+                "metadata.annotations[{}]",
+                annotations::RESTARTED_AT
+            ));
+        }
         if fields.is_empty() {
             Self::InPlace(patch)
         } else {

@@ -125,11 +125,7 @@ impl<'a> Operator<'a> {
     }
 
     async fn undo(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
-        let target = Target {
-            host: &self.commands,
-            namespace: NAMESPACE,
-            name: goal.set,
-        };
+        let target: Target<'_> = Target::new(&self.commands, NAMESPACE, goal.set);
         rollout::undo(target, None).await?;
         Ok(())
     }

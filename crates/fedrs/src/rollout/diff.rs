@@ -25,17 +25,24 @@ const CONTEXT: usize = 3;
 pub(super) struct DiffArgs {
     #[command(flatten)]
     pub(super) name: NameArgs,
+    #[command(flatten)]
+    options: DiffOptions,
+}
+
+/// What is compared.
+#[derive(Args)]
+pub(crate) struct DiffOptions {
     /// Compare with the revision of this number. By default with the current one
     #[arg(long, value_name = "N")]
-    revision: Option<i64>,
+    pub(crate) revision: Option<i64>,
     /// The revision to compare in place of the spec
     #[arg(long, value_name = "M")]
-    to_revision: Option<i64>,
+    pub(crate) to_revision: Option<i64>,
 }
 
 pub(super) async fn run(target: Target<'_>, args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let history = history(target).await?;
-    let [from, to] = history.compared(args.revision, args.to_revision)?;
+    let [from, to] = history.compared(args.options.revision, args.options.to_revision)?;
     let text = unified(from, to);
     if text.is_empty() {
         print_error(format_args!("{target}: no differences"));
@@ -44,7 +51,7 @@ pub(super) async fn run(target: Target<'_>, args: &DiffArgs) -> anyhow::Result<E
 }
 
 /// The unified diff of two templates as YAML; empty if they are equal.
-fn unified(from: Template<'_>, to: Template<'_>) -> String {
+pub(crate) fn unified(from: Template<'_>, to: Template<'_>) -> String {
     let yaml = |template: Template<'_>| Format::Yaml.serialize(template.template);
     let (before, after) = (yaml(from), yaml(to));
     let diff = TextDiff::from_lines(&before, &after);
@@ -64,7 +71,7 @@ fn label(template: Template<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use membership::rollout::Revision;
+    use membership::rollout::{Revision, Users};
     use serde_json::{Value, json};
 
     use super::*;
@@ -82,7 +89,8 @@ mod tests {
             revision: 3,
             name: "web-0a1b2c3d".to_owned(),
             change_cause: None,
-            clusters: Vec::new(),
+            users: Users::Clusters(Vec::new()),
+            data: Value::Null,
             template: template("web:1", &json!({ "cpu": "1" })),
         };
         let from = Template {

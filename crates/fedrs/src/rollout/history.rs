@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 use membership::rollout::{History, Revision, Target, history};
 
-use super::name::{NameArgs, kubectl_name};
+use super::{
+    name::{NameArgs, kubectl_name},
+    view::View,
+};
 use crate::output::{self, Format};
-
-/// The columns of the revisions.
-const HEADER: &[&str] = &["REVISION", "NAME", "CHANGE-CAUSE", "CLUSTERS"];
 
 /// Show the revisions, or the template of one
 #[derive(Args)]
@@ -22,6 +22,13 @@ const HEADER: &[&str] = &["REVISION", "NAME", "CHANGE-CAUSE", "CLUSTERS"];
 pub(super) struct HistoryArgs {
     #[command(flatten)]
     pub(super) name: NameArgs,
+    #[command(flatten)]
+    pub(super) options: HistoryOptions,
+}
+
+/// What is shown of the revisions.
+#[derive(Args)]
+pub(crate) struct HistoryOptions {
     /// Show the pod template of the revision with this number
     #[arg(long, value_name = "N")]
     revision: Option<i64>,
@@ -30,10 +37,13 @@ pub(super) struct HistoryArgs {
     output: Option<Format>,
 }
 
-pub(super) async fn run(target: Target<'_>, args: &HistoryArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run<K: View>(
+    target: Target<'_, K>,
+    options: &HistoryOptions,
+) -> anyhow::Result<ExitCode> {
     let history = history(target).await?;
     let name = kubectl_name(target);
-    let text = match (args.revision, args.output) {
+    let text = match (options.revision, options.output) {
         (None, None) => table(&name, &history),
         (None, Some(format)) => format.serialize(&history.revisions),
         (Some(number), None) => template(&name, history.find(number)?),
@@ -42,7 +52,7 @@ pub(super) async fn run(target: Target<'_>, args: &HistoryArgs) -> anyhow::Resul
     Ok(output::print(&text))
 }
 
-fn table(name: &str, history: &History) -> String {
+fn table<K: View>(name: &str, history: &History<K>) -> String {
     if history.revisions.is_empty() {
         return format!("{name}\nNo revisions yet.\n");
     }
@@ -52,18 +62,12 @@ fn table(name: &str, history: &History) -> String {
             revision.revision.to_string(),
             revision.name.clone(),
             cause.unwrap_or("<none>").to_owned(),
-            or_none(&revision.clusters),
+            revision.users.to_string(),
         ]
     });
-    let table = output::table(HEADER, 0..0, rows.collect());
+    let header = ["REVISION", "NAME", "CHANGE-CAUSE", K::USERS];
+    let table = output::table(&header, 0..0, rows.collect());
     format!("{name}\n{table}")
-}
-
-fn or_none(clusters: &[String]) -> String {
-    match clusters {
-        [] => "<none>".to_owned(),
-        clusters => clusters.join(","),
-    }
 }
 
 /// The template below a heading, indented.

@@ -3,15 +3,12 @@
 use std::io::{self, Write};
 
 use federation_controller::printable_lines;
-use membership::rollout::{ClusterProgress, RolloutProgress};
+use membership::rollout::RolloutProgress;
 
+use super::view::View;
 use crate::{output, terminal};
 
-/// The columns of the clusters.
-const HEADER: &[&str] = &["CLUSTER", "PROGRESS", "UPDATED", "AVAILABLE", "WAITING"];
-/// The number of cells of a full bar.
-const BAR: usize = 20;
-/// Lines besides those of the clusters: title, header, the clusters that have no room, state, and the cursor's.
+/// Lines besides those of the parts: title, header, the parts that have no room, state, and the cursor's.
 const OTHER_LINES: usize = 5;
 
 /// A table on the terminal.
@@ -23,9 +20,9 @@ pub(super) struct Live {
 
 impl Live {
     /// Draws over what was drawn before.
-    pub(super) fn draw(&mut self, progress: &RolloutProgress) {
+    pub(super) fn draw<K: View>(&mut self, progress: &RolloutProgress<K::Part>) {
         let size = terminal::size();
-        let text = printable_lines(&frame(progress, size));
+        let text = printable_lines(&frame::<K>(progress, size));
         let mut out = io::stdout();
         let up = match self.drawn {
             0 => String::new(),
@@ -42,20 +39,24 @@ impl Live {
 }
 
 /// The lines to draw on a terminal of so many columns and rows. None is longer than it, and all fit.
-fn frame(progress: &RolloutProgress, (columns, rows): (usize, usize)) -> String {
+fn frame<K: View>(progress: &RolloutProgress<K::Part>, (columns, rows): (usize, usize)) -> String {
     let RolloutProgress {
-        deployment,
+        object,
         revision,
-        clusters,
+        parts,
         state,
     } = progress;
     let revision = revision.as_ref();
     let revision = revision.map_or(String::new(), |name| format!(", revision {name}"));
-    let mut lines = vec![format!("federateddeployment {deployment}{revision}")];
+    let mut lines = vec![format!("{object}{revision}")];
     let room = rows.saturating_sub(OTHER_LINES).max(1);
-    let (shown, hidden) = most_important(clusters, room);
+    let (shown, hidden) = most_important::<K>(parts, room);
     if !shown.is_empty() {
-        let table = output::wide_table(HEADER, 2..4, shown.into_iter().map(row).collect());
+        let table = output::wide_table(
+            K::COLUMNS,
+            K::NUMBERS,
+            shown.into_iter().map(K::row).collect(),
+        );
         lines.extend(table.lines().map(str::to_owned));
     }
     if hidden > 0 {
@@ -70,46 +71,27 @@ fn frame(progress: &RolloutProgress, (columns, rows): (usize, usize)) -> String 
     cut.flatten().collect()
 }
 
-/// The clusters that are shown, in their order, and how many are not: complete ones first.
-fn most_important(clusters: &[ClusterProgress], room: usize) -> (Vec<&ClusterProgress>, usize) {
-    let mut hidden = clusters.len().saturating_sub(room);
+/// The parts that are shown, in their order, and how many are not: complete ones first.
+fn most_important<K: View>(parts: &[K::Part], room: usize) -> (Vec<&K::Part>, usize) {
+    let mut hidden = parts.len().saturating_sub(room);
     let mut complete = hidden;
-    let mut shown: Vec<_> = clusters
+    let mut shown: Vec<_> = parts
         .iter()
-        .filter(|cluster| {
-            let hides = complete > 0 && cluster.waiting.is_empty();
+        .filter(|part| {
+            let hides = complete > 0 && K::is_complete(part);
             complete -= usize::from(hides);
             !hides
         })
         .collect();
     shown.truncate(room);
-    hidden = hidden.max(clusters.len() - shown.len());
+    hidden = hidden.max(parts.len() - shown.len());
     (shown, hidden)
-}
-
-fn row(cluster: &ClusterProgress) -> Vec<String> {
-    let (updated, desired) = (cluster.updated, cluster.desired);
-    vec![
-        cluster.name.clone(),
-        bar(updated, desired),
-        format!("{updated}/{desired}"),
-        cluster.available.to_string(),
-        cluster.waiting.clone(),
-    ]
-}
-
-/// Full if nothing is left to be updated, and only then.
-fn bar(updated: i32, desired: i32) -> String {
-    let count = |number: i32| usize::try_from(number).unwrap_or(0);
-    let (updated, desired) = (count(updated), count(desired));
-    let cells = (updated.min(desired) * BAR).checked_div(desired);
-    let cells = cells.unwrap_or(BAR);
-    "█".repeat(cells) + &"░".repeat(BAR - cells)
 }
 
 #[cfg(test)]
 mod tests {
-    use membership::rollout::RolloutState;
+    use fedrs_api::FederatedDeployment;
+    use membership::rollout::{ClusterProgress, RolloutState};
 
     use super::*;
 
@@ -123,15 +105,15 @@ mod tests {
         }
     }
 
-    fn progress(clusters: Vec<ClusterProgress>) -> RolloutProgress {
+    fn progress(parts: Vec<ClusterProgress>) -> RolloutProgress<ClusterProgress> {
         RolloutProgress {
-            deployment: "shop/web".to_owned(),
+            object: "federateddeployment shop/web".to_owned(),
             revision: Some("web-0a1b2c3d".to_owned()),
             state: RolloutState::Updating {
                 updated: 5,
                 desired: 12,
             },
-            clusters,
+            parts,
         }
     }
 
@@ -142,7 +124,7 @@ mod tests {
             cluster("eu", 4, ""),
             cluster("us", 1, "for updated pods: 1 of 4 are available"),
         ]);
-        insta::assert_snapshot!(frame(&progress, (120, 24)));
+        insta::assert_snapshot!(frame::<FederatedDeployment>(&progress, (120, 24)));
     }
 
     #[test]
@@ -154,29 +136,13 @@ mod tests {
         });
         let progress = progress(clusters.collect());
         for (columns, rows) in [(80, 24), (40, 10), (1, 1)] {
-            let text = frame(&progress, (columns, rows));
+            let text = frame::<FederatedDeployment>(&progress, (columns, rows));
             assert!(text.lines().all(|line| line.chars().count() <= columns));
             assert!(text.lines().count() <= rows.max(5), "{text}");
         }
-        let shown = frame(&progress, (120, 24));
+        let shown = frame::<FederatedDeployment>(&progress, (120, 24));
         assert!(shown.contains("... and 11 more"), "{shown}");
         let waiting = shown.lines().filter(|line| line.contains("for the budget"));
         assert_eq!(waiting.count(), 15, "{shown}");
-    }
-
-    #[test]
-    fn a_bar_is_full_when_nothing_is_left() {
-        for (updated, desired, full) in [
-            (0, 4, 0),
-            (1, 4, 5),
-            (3999, 4000, 19),
-            (4, 4, 20),
-            (5, 4, 20),
-            (0, 0, 20),
-        ] {
-            let cells = bar(updated, desired);
-            assert_eq!(cells.matches('█').count(), full, "{updated}/{desired}");
-            assert_eq!(cells.chars().count(), BAR);
-        }
     }
 }

@@ -1,33 +1,36 @@
 //! `fedrs rollout`: shows and changes the rollouts of FederatedDeployments, with the commands, flags and words of `kubectl
-//! rollout`.
+//! rollout`. What does not depend on the kind also serves `fedrs lrs`.
 //!
 //! ```text
 //! arguments --> membership::rollout --> lines, tables, a diff, or a table that is redrawn
 //! ```
 
-mod diff;
-mod history;
+mod clusters;
+pub(crate) mod commands;
+pub(crate) mod diff;
+pub(crate) mod history;
 mod live;
 mod name;
 mod plan;
-mod status;
+pub(crate) mod status;
+pub(crate) mod view;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
-use membership::rollout::{self, Target, Undo};
+use membership::rollout::{self, Target};
 
 use self::{
+    commands::{UndoOptions, report},
     diff::DiffArgs,
     history::HistoryArgs,
-    name::{NameArgs, kubectl_name},
+    name::NameArgs,
     plan::PlanArgs,
     status::StatusArgs,
 };
 use crate::{
     host::HostArgs,
-    output::{print_error, print_line},
+    output::print_line,
     set_name::{self, SetName},
 };
 
@@ -66,8 +69,8 @@ enum TargetCommand {
 
 /// Roll back to an earlier revision
 ///
-/// The template of the revision becomes that of the spec, and is rolled out. The revision gets the next number. While the
-/// rollout is paused, the spec changes, and the rollout begins when it is resumed.
+/// `fedrs rollout history` lists the revisions. The template of the revision becomes that of the spec, and is rolled out. The
+/// revision gets the next number. While the rollout is paused, the spec changes, and the rollout begins when it is resumed.
 #[derive(Args)]
 #[command(after_help = "Examples:
   # Roll back to the revision before the current template
@@ -78,10 +81,8 @@ enum TargetCommand {
 struct UndoArgs {
     #[command(flatten)]
     name: NameArgs,
-    /// The revision to roll back to, by its number in `fedrs rollout history`. By default, and with 0, the latest one with
-    /// another template than the spec
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(i64).range(0..))]
-    to_revision: i64,
+    #[command(flatten)]
+    options: UndoOptions,
 }
 
 /// Pause the rollout: no more pods are updated. Scaling, repair and moves go on
@@ -166,49 +167,18 @@ pub(crate) async fn run(args: RolloutArgs) -> anyhow::Result<ExitCode> {
         namespace, name, ..
     } = set_name::parse_deployment(&name, args.namespace.as_deref())?;
     let host = args.host.client().await?;
-    let target = Target {
-        host: &host,
-        namespace: namespace.unwrap_or(host.namespace()),
-        name,
-    };
+    let target = Target::new(&host, namespace.unwrap_or(host.namespace()), name);
     match command {
-        TargetCommand::Status(args) => return status::run(target, &args).await,
-        TargetCommand::History(args) => return history::run(target, &args).await,
+        TargetCommand::Status(args) => return status::run(target, &args.options).await,
+        TargetCommand::History(args) => return history::run(target, &args.options).await,
         TargetCommand::Diff(args) => return diff::run(target, &args).await,
-        TargetCommand::Undo(args) => undo(target, args.to_revision).await?,
-        TargetCommand::Pause(_) => {
-            rollout::pause(target).await?;
-            report(target, "paused");
-        }
-        TargetCommand::Resume(_) => {
-            rollout::resume(target).await?;
-            report(target, "resumed");
-        }
-        TargetCommand::Restart(_) => {
-            rollout::restart(target, Timestamp::now()).await?;
-            report(target, "restarted");
-        }
+        TargetCommand::Undo(args) => commands::undo(target, &args.options).await?,
+        TargetCommand::Pause(_) => commands::pause(target).await?,
+        TargetCommand::Resume(_) => commands::resume(target).await?,
+        TargetCommand::Restart(_) => commands::restart(target).await?,
         TargetCommand::Approve(args) => approve(target, &args).await?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-async fn undo(target: Target<'_>, revision: i64) -> anyhow::Result<()> {
-    let undone = rollout::undo(target, Some(revision).filter(|number| *number > 0)).await?;
-    match undone {
-        Undo::RolledBack { is_paused, .. } => {
-            report(target, "rolled back");
-            if is_paused {
-                print_error("The rollout is paused: it begins when it is resumed.");
-            }
-        }
-        Undo::AlreadyThere { revision } => {
-            let text =
-                format!("skipped rollback (current template already matches revision {revision})");
-            report(target, &text);
-        }
-    }
-    Ok(())
 }
 
 async fn approve(target: Target<'_>, args: &ApproveArgs) -> anyhow::Result<()> {
@@ -224,9 +194,4 @@ async fn approve(target: Target<'_>, args: &ApproveArgs) -> anyhow::Result<()> {
     let text = format!("step {step} {already}approved for revision {revision}");
     report(target, &text);
     Ok(())
-}
-
-/// Prints what was done, as `kubectl` does.
-fn report(target: Target<'_>, done: &str) {
-    print_line(format_args!("{} {done}", kubectl_name(target)));
 }

@@ -22,7 +22,7 @@ use crate::{
     host::HostArgs,
     output::{self, Format},
     plan::{self, ClusterArgs},
-    set_name::{self, DEPLOYMENT_NAME},
+    set_name::{self, NAME_OF_KIND},
     values,
 };
 
@@ -70,7 +70,7 @@ const OTHERS: &str = "(others)";
   fedrs rollout plan -f web.yaml --clusters eu,us,asia")]
 pub(super) struct PlanArgs {
     /// The FederatedDeployment. fdeploy/NAME works as well
-    #[arg(value_name = DEPLOYMENT_NAME, required_unless_present = "filename", conflicts_with = "filename")]
+    #[arg(value_name = NAME_OF_KIND, required_unless_present = "filename", conflicts_with = "filename")]
     name: Option<String>,
     /// File with a new or changed FederatedDeployment in JSON or YAML; - for standard input
     #[arg(short, long, value_name = "FILE")]

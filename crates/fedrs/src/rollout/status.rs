@@ -6,9 +6,9 @@ use anyhow::bail;
 use clap::{ArgAction, Args};
 use membership::rollout::{RolloutProgress, RolloutState, Target, progress, wait};
 
-use super::{live::Live, name::NameArgs};
+use super::{live::Live, name::NameArgs, view::View};
 use crate::{
-    output::{in_one_line, print_line},
+    output::{self, in_one_line, print_line},
     terminal, values,
 };
 
@@ -27,6 +27,13 @@ use crate::{
 pub(super) struct StatusArgs {
     #[command(flatten)]
     pub(super) name: NameArgs,
+    #[command(flatten)]
+    pub(super) options: StatusOptions,
+}
+
+/// How long a rollout is followed.
+#[derive(Args)]
+pub(crate) struct StatusOptions {
     /// Wait until the rollout has ended
     #[arg(long, short, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     watch: bool,
@@ -35,29 +42,27 @@ pub(super) struct StatusArgs {
     timeout: Duration,
 }
 
-pub(super) async fn run(target: Target<'_>, args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let ended = if args.watch {
-        let timeout = Some(args.timeout).filter(|timeout| !timeout.is_zero());
-        let mut view = View::start();
-        let ended = wait(target, timeout, |progress| view.show(&progress)).await?;
-        view.end(&ended);
+pub(crate) async fn run<K: View>(
+    target: Target<'_, K>,
+    options: &StatusOptions,
+) -> anyhow::Result<ExitCode> {
+    let ended = if options.watch {
+        let timeout = Some(options.timeout).filter(|timeout| !timeout.is_zero());
+        let mut display = Display::start();
+        let ended = wait(target, timeout, |progress| display.show::<K>(&progress)).await?;
+        display.end::<K>(&ended);
         ended
     } else {
         let progress = progress(target).await?;
-        View::Lines {
-            last: String::new(),
-        }
-        .show(&progress);
+        Display::lines().show::<K>(&progress);
+        output::print(&K::details(&progress.parts));
         progress
     };
     match ended.state {
         RolloutState::Failed(message) => bail!("{target}: {message}"),
         RolloutState::Complete => {
             let state = RolloutState::Complete;
-            print_line(format_args!(
-                "federateddeployment {:?} {state}",
-                target.name
-            ));
+            print_line(format_args!("{} {:?} {state}", target.kind(), target.name));
         }
         _ => {}
     }
@@ -65,26 +70,30 @@ pub(super) async fn run(target: Target<'_>, args: &StatusArgs) -> anyhow::Result
 }
 
 /// How progress is shown.
-enum View {
+enum Display {
     /// A table that is redrawn.
     Live(Live),
     /// A line for each change of what is waited for.
     Lines { last: String },
 }
 
-impl View {
+impl Display {
     fn start() -> Self {
         if terminal::can_redraw() {
             Self::Live(Live::default())
         } else {
-            let last = String::new();
-            Self::Lines { last }
+            Self::lines()
         }
     }
 
-    fn show(&mut self, progress: &RolloutProgress) {
+    fn lines() -> Self {
+        let last = String::new();
+        Self::Lines { last }
+    }
+
+    fn show<K: View>(&mut self, progress: &RolloutProgress<K::Part>) {
         match self {
-            Self::Live(live) => live.draw(progress),
+            Self::Live(live) => live.draw::<K>(progress),
             Self::Lines { last } => {
                 let line = in_one_line(&progress.state);
                 if !progress.has_ended() && *last != line {
@@ -95,10 +104,10 @@ impl View {
         }
     }
 
-    /// Shows the last state of the clusters.
-    fn end(&mut self, progress: &RolloutProgress) {
+    /// Shows the last state of the parts.
+    fn end<K: View>(&mut self, progress: &RolloutProgress<K::Part>) {
         if let Self::Live(live) = self {
-            live.draw(progress);
+            live.draw::<K>(progress);
         }
     }
 }

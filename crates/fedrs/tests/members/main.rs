@@ -9,6 +9,7 @@ mod clusters;
 mod commands;
 mod controlled;
 mod federation;
+mod lrs;
 mod plan;
 mod replica_sets;
 mod rollout;

@@ -11,6 +11,7 @@ use federation_controller::forecast::{
 };
 use fedrs_api::{
     ClusterState, ClusterStatus, MemberCluster, ObjectKey, RolloutSettings, SetKind, ValidFrs,
+    annotations,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -21,7 +22,7 @@ use super::{
     request::{PlanRequest, Sets},
     warnings,
 };
-use crate::{Error, cluster_client::ClusterClient, rollout::RESTARTED_AT};
+use crate::{Error, cluster_client::ClusterClient};
 
 /// How the controller would roll a template out. Times count from the present, without those until approvals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -140,7 +141,7 @@ pub async fn plan_rollout(
     if restarts {
         for set in &mut read.planned {
             let annotations = &mut set.set.frs.template.metadata.annotations;
-            annotations.insert(RESTARTED_AT.to_owned(), now.to_string());
+            annotations.insert(annotations::RESTARTED_AT.to_owned(), now.to_string());
         }
     }
     // One set is asked for, and an error if it can't be planned.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     error::Error,
-    progress::{awaited_step, is_observed},
+    federated::{awaited_step, is_observed},
     target::{Change, Target},
 };
 
@@ -86,7 +86,7 @@ fn approved_step<'a>(
 fn none_waits(name: &str, status: &FederatedReplicaSetStatus) -> Error {
     let progressing = conditions::find(&status.conditions, ConditionType::Progressing);
     Error::NoStepWaits {
-        deployment: name.to_owned(),
+        object: name.to_owned(),
         progress: progressing.map_or(String::new(), |found| found.message.clone()),
     }
 }
@@ -98,14 +98,14 @@ fn check_step(name: &str, deployment: &FederatedDeployment, step: &str) -> Resul
     let Some(found) = steps.iter().find(|found| found.name == step) else {
         let names = steps.iter().map(|step| &*step.name);
         return Err(Error::UnknownStep {
-            deployment: name.to_owned(),
+            object: name.to_owned(),
             step: step.to_owned(),
             closest: closest_name(step, names).map(str::to_owned),
         });
     };
     if found.approval == StepApproval::None {
         return Err(Error::NeedsNoApproval {
-            deployment: name.to_owned(),
+            object: name.to_owned(),
             step: step.to_owned(),
         });
     }

@@ -1,22 +1,20 @@
 //! Pause, resume and restart: small changes of the spec.
 
-use fedrs_api::FederatedDeployment;
+use fedrs_api::annotations;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
     error::Error,
+    kind::RolloutKind,
     target::{Change, Target},
 };
 
-/// The annotation of a template that `kubectl rollout restart` sets.
-pub(crate) const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
-
 /// Stops the rollout. Fails if it is stopped already.
-pub async fn pause(target: Target<'_>) -> Result<(), Error> {
+pub async fn pause<K: RolloutKind>(target: Target<'_, K>) -> Result<(), Error> {
     target
-        .change(|deployment| {
-            if is_paused(deployment) {
+        .change(|object| {
+            if object.is_paused() {
                 return Err(Error::AlreadyPaused(target.to_string()));
             }
             let paused = json!({ "spec": { "paused": true } });
@@ -26,10 +24,10 @@ pub async fn pause(target: Target<'_>) -> Result<(), Error> {
 }
 
 /// Lets the rollout go on. Fails if it is not stopped.
-pub async fn resume(target: Target<'_>) -> Result<(), Error> {
+pub async fn resume<K: RolloutKind>(target: Target<'_, K>) -> Result<(), Error> {
     target
-        .change(|deployment| {
-            if !is_paused(deployment) {
+        .change(|object| {
+            if !object.is_paused() {
                 return Err(Error::NotPaused(target.to_string()));
             }
             // Removes the field, as in an object that was never paused.
@@ -41,20 +39,19 @@ pub async fn resume(target: Target<'_>) -> Result<(), Error> {
 
 /// Replaces all pods, within the budget and the order of a rollout: with `now` in an annotation of the template. Fails if the
 /// rollout is paused.
-pub async fn restart(target: Target<'_>, now: Timestamp) -> Result<(), Error> {
+pub async fn restart<K: RolloutKind>(target: Target<'_, K>, now: Timestamp) -> Result<(), Error> {
     target
-        .change(|deployment| {
-            if is_paused(deployment) {
-                return Err(Error::Paused(target.to_string()));
+        .change(|object| {
+            if object.is_paused() {
+                return Err(Error::Paused {
+                    object: target.to_string(),
+                    command: K::COMMAND,
+                });
             }
-            let annotations = json!({ RESTARTED_AT: format!("{now:.0}") });
-            let template = json!({ "metadata": { "annotations": annotations } });
+            let restarted_at = json!({ annotations::RESTARTED_AT: format!("{now:.0}") });
+            let template = json!({ "metadata": { "annotations": restarted_at } });
             let restarted = json!({ "spec": { "template": template } });
             Ok((Some(Change::Merge(restarted)), ()))
         })
         .await
-}
-
-fn is_paused(deployment: &FederatedDeployment) -> bool {
-    deployment.spec.paused
 }

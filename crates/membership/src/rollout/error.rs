@@ -1,23 +1,23 @@
-//! Why a command about a rollout fails. Each error names the FederatedDeployment, and the field that decides.
+//! Why a command about a rollout fails. Each error names the object, and the field that decides.
 
 use std::time::Duration;
 
 use crate::cluster_client::RequestError;
 
-/// A command about a rollout failed. `deployment` is `federateddeployment shop/web`.
+/// A command about a rollout failed. `object` is `federateddeployment shop/web`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A request failed.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// There is no such FederatedDeployment.
+    /// There is no such object.
     #[error("{0} not found")]
     NotFound(String),
-    /// The FederatedDeployment, or a part of it that is used, can't be read.
-    #[error("{deployment} can't be read: {reason}")]
+    /// The object, or a part of it that is used, can't be read.
+    #[error("{object} can't be read: {reason}")]
     Unreadable {
         /// Which one.
-        deployment: String,
+        object: String,
         /// What can't be read.
         reason: String,
     },
@@ -25,38 +25,43 @@ pub enum Error {
     #[error("{0} was changed meanwhile: run the command again")]
     Changed(String),
     /// The rollout is not complete in time.
-    #[error("{deployment}: the rollout is not complete after {timeout:?}: {pending}")]
+    #[error("{object}: the rollout is not complete after {timeout:?}: {pending}")]
     TimedOut {
         /// Which one.
-        deployment: String,
+        object: String,
         /// How long the command waited.
         timeout: Duration,
         /// What the rollout waits for.
         pending: String,
     },
     /// There is no revision of this number.
-    #[error(
-        "{deployment} has no revision {number}: `fedrs rollout history` lists those that it has"
-    )]
+    #[error("{object} has no revision {number}: `{command} history` lists those that it has")]
     NoRevision {
         /// Which one.
-        deployment: String,
+        object: String,
         /// The number.
         number: i64,
+        /// The command about rollouts.
+        command: &'static str,
     },
     /// A field of the status names no revision, or one that does not exist.
-    #[error("{deployment}: {field} names no revision that exists: choose one with --revision")]
+    #[error("{object}: {field} names no revision that exists: choose one with --revision")]
     NoRecordedRevision {
         /// Which one.
-        deployment: String,
+        object: String,
         /// The field.
         field: &'static str,
     },
     /// All revisions have the template of the spec.
     #[error(
-        "{0}: nothing to undo: no revision differs from spec.template; `fedrs rollout history` lists the revisions"
+        "{object}: nothing to undo: no revision differs from spec.template; `{command} history` lists the revisions"
     )]
-    NothingToUndo(String),
+    NothingToUndo {
+        /// Which one.
+        object: String,
+        /// The command about rollouts.
+        command: &'static str,
+    },
     /// The rollout is paused already.
     #[error("{0} is already paused: spec.paused is true")]
     AlreadyPaused(String),
@@ -65,9 +70,14 @@ pub enum Error {
     NotPaused(String),
     /// A restart would not begin.
     #[error(
-        "{0} is paused: spec.paused is true, and no pod would be restarted: run `fedrs rollout resume` first"
+        "{object} is paused: spec.paused is true, and no pod would be restarted: run `{command} resume` first"
     )]
-    Paused(String),
+    Paused {
+        /// Which one.
+        object: String,
+        /// The command about rollouts.
+        command: &'static str,
+    },
     /// The status is that of an older spec.
     #[error(
         "{0}: the controller has not observed the latest spec yet: status.observedGeneration is below metadata.generation"
@@ -75,35 +85,33 @@ pub enum Error {
     NotObserved(String),
     /// No step waits for an approval.
     #[error(
-        "{deployment}: no step waits for an approval{}",
+        "{object}: no step waits for an approval{}",
         if .progress.is_empty() { String::new() } else { format!(": {}", .progress) }
     )]
     NoStepWaits {
         /// Which one.
-        deployment: String,
+        object: String,
         /// What the condition `Progressing` says.
         progress: String,
     },
     /// There is no step of this name.
-    #[error("{deployment}: spec.rollout.steps has no step {step:?}{}", match .closest {
+    #[error("{object}: spec.rollout.steps has no step {step:?}{}", match .closest {
         Some(closest) => format!("; did you mean {closest:?}?"),
         None => String::new(),
     })]
     UnknownStep {
         /// Which one.
-        deployment: String,
+        object: String,
         /// The name.
         step: String,
         /// The step that was probably meant.
         closest: Option<String>,
     },
     /// The step begins without an approval.
-    #[error(
-        "{deployment}: spec.rollout.steps[{step}].approval is None: the step needs no approval"
-    )]
+    #[error("{object}: spec.rollout.steps[{step}].approval is None: the step needs no approval")]
     NeedsNoApproval {
         /// Which one.
-        deployment: String,
+        object: String,
         /// The name.
         step: String,
     },

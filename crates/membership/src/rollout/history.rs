@@ -1,22 +1,29 @@
-//! The revisions of a FederatedDeployment, and which clusters have them.
+//! The revisions of an object, and who has them.
 
-use fedrs_api::{FederatedDeployment, annotations, labels};
+use fedrs_api::annotations;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use kube::{Api, ResourceExt, api::ListParams};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{error::Error, target::Target};
+use super::{
+    error::Error,
+    kind::{RolloutKind, Users},
+    target::Target,
+};
 
-/// A FederatedDeployment with its revisions.
+/// The field of the spec that all revisions keep.
+const TEMPLATE: &str = "template";
+
+/// An object with its revisions.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct History<K> {
     /// `federateddeployment shop/web`.
     name: String,
-    /// The template of the spec.
+    /// The object.
+    pub object: K,
+    /// The fields of the spec that a revision keeps.
     spec: Value,
-    /// `status.currentRevision`.
-    current: Option<String>,
     /// By number, the oldest first.
     pub revisions: Vec<Revision>,
 }
@@ -32,10 +39,14 @@ pub struct Revision {
     /// Why the template changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change_cause: Option<String>,
-    /// The clusters whose Deployment has it, by name.
-    pub clusters: Vec<String>,
+    /// Who has it.
+    #[serde(flatten)]
+    pub users: Users,
     /// The template of the pods: `metadata` and `spec`.
     pub template: Value,
+    /// All that the ControllerRevision has.
+    #[serde(skip)]
+    pub data: Value,
 }
 
 /// A template, and where it is from: `revision 3 (web-0a1b2c3d)` or `spec.template`.
@@ -47,36 +58,31 @@ pub struct Template<'a> {
     pub template: &'a Value,
 }
 
-/// Reads the revisions of the FederatedDeployment.
-pub async fn history(target: Target<'_>) -> Result<History, Error> {
-    let deployment = target.read().await?;
+/// Reads the revisions of the object.
+pub async fn history<K: RolloutKind>(target: Target<'_, K>) -> Result<History<K>, Error> {
+    let object = target.read().await?;
     let revisions: Api<ControllerRevision> =
-        Api::namespaced(target.host.client(), target.namespace);
-    let label = format!("{}={}", labels::FEDERATED_DEPLOYMENT, target.name);
+        Api::namespaced(target.cluster.client(), target.namespace);
+    let label = format!("{}={}", K::REVISION_LABEL, target.name);
     let selected = ListParams::default().labels(&label);
     let operation = format!("list controllerrevisions in namespace {}", target.namespace);
-    let list = target.host.call(operation, revisions.list(&selected));
-    Ok(History::of(
-        target.to_string(),
-        &deployment,
-        list.await?.items,
-    ))
+    let list = target.cluster.call(operation, revisions.list(&selected));
+    Ok(History::of(target.to_string(), object, list.await?.items))
 }
 
-impl History {
-    fn of(name: String, deployment: &FederatedDeployment, found: Vec<ControllerRevision>) -> Self {
-        let uid = deployment.uid().unwrap_or_default();
+impl<K: RolloutKind> History<K> {
+    fn of(name: String, object: K, found: Vec<ControllerRevision>) -> Self {
+        let uid = object.uid().unwrap_or_default();
         let own = found.into_iter().filter(|found| {
             let mut owners = found.owner_references().iter();
             owners.any(|owner| owner.controller == Some(true) && owner.uid == uid)
         });
-        let mut revisions: Vec<_> = own.map(|found| Revision::of(found, deployment)).collect();
+        let mut revisions: Vec<_> = own.map(|found| Revision::of(found, &object)).collect();
         revisions.sort_by(|a, b| (a.revision, &a.name).cmp(&(b.revision, &b.name)));
-        let status = deployment.status.as_ref();
         Self {
             name,
-            spec: json!(deployment.spec.template),
-            current: status.and_then(|status| status.current_revision.clone()),
+            spec: object.revision_fields(),
+            object,
             revisions,
         }
     }
@@ -86,16 +92,21 @@ impl History {
         let mut revisions = self.revisions.iter();
         let found = revisions.find(|revision| revision.revision == number);
         found.ok_or_else(|| Error::NoRevision {
-            deployment: self.name.clone(),
+            object: self.name.clone(),
             number,
+            command: K::COMMAND,
         })
     }
 
     /// The latest revision whose template is not that of the spec: the spec may be newer than all revisions.
     pub(super) fn previous(&self) -> Result<&Revision, Error> {
         let mut revisions = self.revisions.iter().rev();
-        let found = revisions.find(|revision| revision.template != self.spec);
-        found.ok_or_else(|| Error::NothingToUndo(self.name.clone()))
+        let found =
+            revisions.find(|revision| revision.different_fields(&self.spec).next().is_some());
+        found.ok_or_else(|| Error::NothingToUndo {
+            object: self.name.clone(),
+            command: K::COMMAND,
+        })
     }
 
     /// The template of revision `from`, or of the current revision, and that of revision `to`, or of the spec.
@@ -107,35 +118,46 @@ impl History {
         let to = to.map(|number| self.find(number)).transpose()?;
         Ok([Some(from), to].map(|of| Template {
             of,
-            template: of.map_or(&self.spec, |revision| &revision.template),
+            template: of.map_or(&self.spec[TEMPLATE], |revision| &revision.template),
         }))
     }
 
     fn current(&self) -> Result<&Revision, Error> {
         let mut revisions = self.revisions.iter();
-        let found = revisions.find(|revision| Some(&revision.name) == self.current.as_ref());
+        let current = self.object.observed().current_revision;
+        let found = revisions.find(|revision| Some(&*revision.name) == current);
         found.ok_or_else(|| Error::NoRecordedRevision {
-            deployment: self.name.clone(),
+            object: self.name.clone(),
             field: "status.currentRevision",
         })
     }
 }
 
 impl Revision {
-    fn of(found: ControllerRevision, deployment: &FederatedDeployment) -> Self {
+    fn of<K: RolloutKind>(found: ControllerRevision, object: &K) -> Self {
         let name = found.name_any();
-        let status = deployment.status.iter();
-        let clusters = status.flat_map(|status| &status.clusters);
-        let with_it = clusters.filter(|cluster| cluster.revision.as_ref() == Some(&name));
         let mut annotations = found.metadata.annotations.unwrap_or_default();
         let data = found.data.map(|data| data.0).unwrap_or_default();
         Self {
             revision: found.revision,
-            clusters: with_it.map(|cluster| cluster.name.clone()).collect(),
+            users: object.users(&name),
             change_cause: annotations.remove(annotations::CHANGE_CAUSE),
-            template: data.pointer("/spec/template").cloned().unwrap_or_default(),
+            template: data["spec"][TEMPLATE].clone(),
+            data,
             name,
         }
+    }
+
+    /// The fields that the revision keeps with another value than `fields`, which has those of a spec.
+    pub(super) fn different_fields<'a>(
+        &'a self,
+        fields: &'a Value,
+    ) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let names = fields.as_object().into_iter().flatten();
+        names.filter_map(|(name, value)| {
+            let kept = self.data["spec"].get(name)?;
+            (kept != value).then_some((&**name, kept))
+        })
     }
 }
 

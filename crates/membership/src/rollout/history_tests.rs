@@ -1,3 +1,6 @@
+use fedrs_api::FederatedDeployment;
+use serde_json::json;
+
 use super::*;
 
 fn template(image: &str) -> Value {
@@ -36,14 +39,14 @@ fn stored(number: i64, image: &str, owner: &str) -> ControllerRevision {
 }
 
 /// The revisions web-1 and web-2, and one of another owner.
-fn history_of(image: &str) -> History {
+fn history_of(image: &str) -> History<FederatedDeployment> {
     let found = vec![
         stored(4, "web:2", "u"),
         stored(3, "web:1", "u"),
         stored(9, "other:1", "x"),
     ];
     let name = "federateddeployment shop/web".to_owned();
-    History::of(name, &deployment(image), found)
+    History::of(name, deployment(image), found)
 }
 
 fn text<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
@@ -57,7 +60,7 @@ fn revisions_are_in_the_order_of_their_numbers_with_their_clusters() {
         .revisions
         .iter()
         .map(|revision| {
-            let clusters = revision.clusters.join(" ");
+            let clusters = &revision.users;
             let cause = revision.change_cause.as_deref().unwrap_or_default();
             format!(
                 "{} {}: {clusters}; {cause}",
@@ -65,7 +68,7 @@ fn revisions_are_in_the_order_of_their_numbers_with_their_clusters() {
             )
         })
         .collect();
-    let expected = ["3 web-1: eu; image web:1", "4 web-2: asia us; image web:2"];
+    let expected = ["3 web-1: eu; image web:1", "4 web-2: asia,us; image web:2"];
     assert_eq!(shown, expected);
 }
 
@@ -77,7 +80,7 @@ fn the_previous_revision_is_the_latest_with_another_template() {
     }
     let only = History::of(
         "web".to_owned(),
-        &deployment("web:1"),
+        deployment("web:1"),
         vec![stored(3, "web:1", "u")],
     );
     assert!(text(only.previous()).starts_with("web: nothing to undo"));
@@ -106,7 +109,7 @@ fn a_comparison_is_of_the_current_revision_and_the_spec_by_default() {
     }
     let [_, spec] = history.compared(None, None).unwrap();
     assert_eq!(*spec.template, template("web:3"));
-    let without = History::of("web".to_owned(), &deployment("web:3"), Vec::new());
+    let without = History::of("web".to_owned(), deployment("web:3"), Vec::new());
     let expected =
         "web: status.currentRevision names no revision that exists: choose one with --revision";
     assert_eq!(text(without.compared(None, None)), expected);

@@ -2,30 +2,32 @@
 
 use std::fmt;
 
-use fedrs_api::{
-    ClusterState, ClusterStatus, ConditionReason, ConditionStatus, ConditionType,
-    FederatedDeployment, FederatedReplicaSetStatus, WaitReason, conditions,
-};
+use fedrs_api::{ConditionReason, ConditionStatus, ConditionType, conditions};
 use kube::ResourceExt;
 
-/// How far the rollout of a FederatedDeployment is.
+use super::kind::{Observed, RolloutKind};
+
+/// How far the rollout of an object is. A part is a cluster, or what else the status of its kind shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolloutProgress {
-    /// `shop/web`.
-    pub deployment: String,
+pub struct RolloutProgress<P> {
+    /// `federateddeployment shop/web`.
+    pub object: String,
     /// The revision that is rolled out, by its name; `None` before the first status.
     pub revision: Option<String>,
-    /// How far it is over all clusters.
+    /// How far it is as a whole.
     pub state: RolloutState,
-    /// The clusters with replicas, by name.
-    pub clusters: Vec<ClusterProgress>,
+    /// The parts of it.
+    pub parts: Vec<P>,
 }
 
-/// How far the rollout is over all clusters. The texts are those of `kubectl rollout status`.
+/// How far the rollout is as a whole. The texts are those of `kubectl rollout status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RolloutState {
     /// The status is that of an older spec, or there is none.
-    Unobserved,
+    Unobserved {
+        /// The kind in lower case.
+        kind: String,
+    },
     /// Fewer pods than replicas have the template.
     Updating {
         /// Pods with the template.
@@ -58,37 +60,18 @@ pub enum RolloutState {
     Failed(String),
 }
 
-/// How far a cluster is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterProgress {
-    /// The name of the cluster.
-    pub name: String,
-    /// Pods with the template.
-    pub updated: i32,
-    /// Replicas that the cluster should have.
-    pub desired: i32,
-    /// Available pods, whatever their template.
-    pub available: i32,
-    /// What the cluster waits for, for people: `for step canary to be approved`. Empty if it is complete.
-    pub waiting: String,
-}
-
-impl RolloutProgress {
-    /// The progress that the status of `deployment` shows.
+impl<P> RolloutProgress<P> {
+    /// The progress that the status of `object` shows.
     #[must_use]
-    pub fn of(deployment: &FederatedDeployment) -> Self {
-        let namespace = deployment.namespace().unwrap_or_default();
-        let status = deployment.status.clone().unwrap_or_default();
-        let shown = status.clusters.iter().filter(|cluster| {
-            cluster.has_replicas() && cluster.state != Some(ClusterState::Duplicate)
-        });
+    pub fn of<K: RolloutKind<Part = P>>(object: &K) -> Self {
+        let kind = K::kind(&()).to_lowercase();
+        let namespace = object.namespace().unwrap_or_default();
+        let observed = object.observed();
         Self {
-            deployment: format!("{namespace}/{}", deployment.name_any()),
-            state: RolloutState::of(deployment, &status),
-            clusters: shown
-                .map(|cluster| ClusterProgress::of(cluster, status.update_revision.as_deref()))
-                .collect(),
-            revision: status.update_revision,
+            object: format!("{kind} {namespace}/{}", object.name_any()),
+            state: RolloutState::of(object, &observed, kind),
+            parts: object.parts(),
+            revision: observed.update_revision.map(str::to_owned),
         }
     }
 
@@ -100,32 +83,42 @@ impl RolloutProgress {
 }
 
 impl RolloutState {
-    /// Complete is what the controller calls complete, and the condition Ready: each cluster has the revision, and each replica
-    /// has a place and is available. A cluster that is lost is updated when it returns, and does not count.
-    fn of(deployment: &FederatedDeployment, status: &FederatedReplicaSetStatus) -> Self {
-        let found = |type_| conditions::find(&status.conditions, type_);
+    /// Complete is what the controller calls complete, and the condition Ready: all have the revision, and each replica has a place
+    /// and is available. A cluster that is lost is updated when it returns, and does not count. The conditions have the same names
+    /// in all kinds.
+    fn of<K: RolloutKind>(object: &K, observed: &Observed<'_>, kind: String) -> Self {
+        let found = |type_| conditions::find(observed.conditions, type_);
         let message = |type_| found(type_).map_or(String::new(), |found| found.message.clone());
-        let is_true = |type_| conditions::is_true(&status.conditions, type_);
+        let is_true = |type_| conditions::is_true(observed.conditions, type_);
         let progressing = found(ConditionType::Progressing);
         let has_reason = |reason: ConditionReason| {
             progressing.is_some_and(|found| found.reason == reason.to_string())
         };
-        // The deadline is exceeded, or the controller rolls back.
-        let has_failed =
-            progressing.is_some_and(|found| found.status == ConditionStatus::False.as_str());
-        let (desired, updated) = (deployment.spec.replicas, status.updated_replicas);
-        let (pods, available) = (status.replicas, status.available_replicas);
-        if deployment.metadata.deletion_timestamp.is_some() {
+        // The deadline is exceeded, the controller rolls back, or updates are disabled: not only paused.
+        let has_failed = progressing
+            .is_some_and(|found| found.status == ConditionStatus::False.as_str())
+            && !has_reason(ConditionReason::RolloutPaused);
+        let Observed {
+            desired,
+            pods,
+            updated,
+            available,
+            ..
+        } = *observed;
+        let is_of_spec = observed.generation >= object.meta().generation;
+        if object.meta().deletion_timestamp.is_some() {
             Self::Failed("it is being deleted".to_owned())
-        } else if !is_observed(deployment) {
-            Self::Unobserved
+        } else if !is_of_spec {
+            Self::Unobserved { kind }
         } else if has_failed {
             Self::Failed(message(ConditionType::Progressing))
         } else if is_true(ConditionType::Stalled) {
             Self::Failed(message(ConditionType::Stalled))
+        } else if observed.update_revision.is_none() {
+            Self::Unobserved { kind }
         } else if is_true(ConditionType::Paused) {
             Self::Held(message(ConditionType::Paused))
-        } else if let Some(step) = awaited_step(status) {
+        } else if let Some(step) = observed.awaited_step {
             Self::AwaitingApproval {
                 step: step.to_owned(),
             }
@@ -140,49 +133,12 @@ impl RolloutState {
             }
         } else if available < updated {
             Self::BecomingAvailable { available, updated }
-        } else if status.current_revision == status.update_revision && is_true(ConditionType::Ready)
+        } else if observed.current_revision == observed.update_revision
+            && is_true(ConditionType::Ready)
         {
             Self::Complete
         } else {
             Self::Held(message(ConditionType::Ready))
-        }
-    }
-}
-
-/// Whether the status is that of the current spec, and names its revision.
-pub(super) fn is_observed(deployment: &FederatedDeployment) -> bool {
-    deployment.status.as_ref().is_some_and(|status| {
-        status.update_revision.is_some()
-            && status.observed_generation >= deployment.metadata.generation
-    })
-}
-
-/// The step that waits for its approval.
-pub(super) fn awaited_step(status: &FederatedReplicaSetStatus) -> Option<&str> {
-    let progressing = conditions::find(&status.conditions, ConditionType::Progressing)?;
-    let waits = progressing.reason == ConditionReason::WaitingForApproval.to_string();
-    let rollout = status.rollout.as_ref().filter(|_| waits)?;
-    rollout.step.as_deref()
-}
-
-impl ClusterProgress {
-    fn of(cluster: &ClusterStatus, revision: Option<&str>) -> Self {
-        let (updated, desired) = (cluster.updated_replicas, cluster.desired_replicas);
-        let available = cluster.available_replicas;
-        let is_complete =
-            cluster.revision.as_deref() == revision && updated >= desired && available >= desired;
-        let mut waits = cluster.waits.iter();
-        let waiting = match waits.find(|wait| wait.reason == WaitReason::Rollout) {
-            Some(wait) => wait.to_string(),
-            None if is_complete => String::new(),
-            None => cluster.message.clone(),
-        };
-        Self {
-            name: cluster.name.clone(),
-            updated,
-            desired,
-            available,
-            waiting,
         }
     }
 }
@@ -192,8 +148,8 @@ impl fmt::Display for RolloutState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const WAITING: &str = "Waiting for rollout to finish:";
         match self {
-            Self::Unobserved => {
-                f.write_str("Waiting for federateddeployment spec update to be observed...")
+            Self::Unobserved { kind } => {
+                write!(f, "Waiting for {kind} spec update to be observed...")
             }
             Self::Updating { updated, desired } => write!(
                 f,

@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
+use super::super::federated::ClusterProgress;
 use super::*;
+use fedrs_api::FederatedDeployment;
 
 fn condition(type_: &str, status: &str, reason: &str) -> Value {
     json!({
@@ -43,6 +45,11 @@ fn the_state_is_told_in_the_words_of_kubectl() {
             json!({ "updateRevision": null }),
             "Waiting for federateddeployment spec update to be observed...".to_owned(),
         ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
+        ),
         (
             json!({ "updatedReplicas": 3, "conditions": progressing("True", "RollingOut") }),
             format!("{waiting} 3 out of 10 new replicas have been updated..."),
@@ -64,17 +71,37 @@ fn the_state_is_told_in_the_words_of_kubectl() {
             json!({ "currentRevision": "web-1" }),
             format!("{waiting} why AllReplicasAvailable"),
         ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
+        ),
         (
             json!({ "updatedReplicas": 3, "conditions": progressing("Unknown", "RolloutPaused") }),
             format!("{waiting} why RolloutPaused"),
+        ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
         ),
         (
             json!({ "updatedReplicas": 3, "conditions": progressing("True", "Soaking") }),
             format!("{waiting} why Soaking"),
         ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
+        ),
         (
             json!({ "updatedReplicas": 3, "rollout": { "step": "all" }, "conditions": progressing("True", "WaitingForApproval") }),
             format!("{waiting} step all needs an approval..."),
+        ),
+        // The first spec is rejected: it has no revision.
+        (
+            json!({ "updateRevision": null, "conditions": [condition("Stalled", "True", "InvalidSpec")] }),
+            "why InvalidSpec".to_owned(),
         ),
         (
             json!({ "updatedReplicas": 3, "conditions": [condition("Paused", "True", "Paused")] }),
@@ -113,8 +140,13 @@ fn a_set_without_status_or_that_is_deleted_is_not_complete() {
     let mut set = deployment(&json!({}));
     set.status = None;
     let progress = RolloutProgress::of(&set);
-    assert_eq!(progress.state, RolloutState::Unobserved);
-    assert_eq!((progress.revision, progress.clusters), (None, Vec::new()));
+    assert_eq!(
+        progress.state,
+        RolloutState::Unobserved {
+            kind: "federateddeployment".to_owned()
+        }
+    );
+    assert_eq!((progress.revision, progress.parts), (None, Vec::new()));
 }
 
 #[test]
@@ -137,7 +169,7 @@ fn each_cluster_says_what_it_waits_for() {
     ]);
     let progress = RolloutProgress::of(&deployment(&json!({ "clusters": clusters })));
     let shown: Vec<_> = progress
-        .clusters
+        .parts
         .iter()
         .map(|cluster| {
             let ClusterProgress {

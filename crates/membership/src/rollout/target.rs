@@ -1,43 +1,50 @@
-//! The FederatedDeployment that a command is about: reads, and conditional changes.
+//! The object that a command is about: reads, and conditional changes.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use fedrs_api::FederatedDeployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::error::Error;
+use super::{error::Error, kind::RolloutKind};
 use crate::{
     cluster_client::ClusterClient,
-    federated_set::remove_unreadable_record,
     object::{ObjectRef, Write, WriteMode},
 };
 
 /// How often a change is tried, if only the status has changed meanwhile.
 const ATTEMPTS: u32 = 5;
 
-/// The FederatedDeployment that a command is about.
-#[derive(Clone, Copy)]
-pub struct Target<'a> {
-    /// Its host.
-    pub host: &'a ClusterClient,
+/// The object that a command is about.
+pub struct Target<'a, K = FederatedDeployment> {
+    /// Its cluster.
+    pub cluster: &'a ClusterClient,
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
+    kind: PhantomData<fn() -> K>,
 }
 
+impl<K> Clone for Target<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Target<'_, K> {}
+
 /// `federateddeployment shop/web`.
-impl fmt::Display for Target<'_> {
+impl<K: RolloutKind> fmt::Display for Target<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             namespace, name, ..
         } = self;
-        write!(f, "federateddeployment {namespace}/{name}")
+        write!(f, "{} {namespace}/{name}", self.kind())
     }
 }
 
-/// A change of a FederatedDeployment.
+/// A change of an object.
 #[derive(Debug, PartialEq)]
 pub(super) enum Change {
     /// A merge patch.
@@ -46,12 +53,29 @@ pub(super) enum Change {
     Operations(Vec<Value>),
 }
 
-impl Target<'_> {
-    pub(super) async fn read(&self) -> Result<FederatedDeployment, Error> {
-        let read = self.host.get(&self.object()).await?;
+impl<'a, K: RolloutKind> Target<'a, K> {
+    /// The object `namespace/name` of `cluster`.
+    #[must_use]
+    pub fn new(cluster: &'a ClusterClient, namespace: &'a str, name: &'a str) -> Self {
+        Self {
+            cluster,
+            namespace,
+            name,
+            kind: PhantomData,
+        }
+    }
+
+    /// The kind of the object in lower case: `federateddeployment`.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        K::kind(&()).to_lowercase()
+    }
+
+    pub(super) async fn read(&self) -> Result<K, Error> {
+        let read = self.cluster.get(&self.object()).await?;
         let object = read.ok_or_else(|| Error::NotFound(self.to_string()))?;
         decode(object).map_err(|reason| Error::Unreadable {
-            deployment: self.to_string(),
+            object: self.to_string(),
             reason,
         })
     }
@@ -60,26 +84,26 @@ impl Target<'_> {
     /// `decide` returns with it.
     pub(super) async fn change<T>(
         &self,
-        decide: impl Fn(&FederatedDeployment) -> Result<(Option<Change>, T), Error>,
+        decide: impl Fn(&K) -> Result<(Option<Change>, T), Error>,
     ) -> Result<T, Error> {
-        let mut deployment = self.read().await?;
+        let mut decided_on = self.read().await?;
         let object = self.object();
         let spec = |metadata: &ObjectMeta| (metadata.uid.clone(), metadata.generation);
-        let decided_for = spec(&deployment.metadata);
+        let decided_for = spec(decided_on.meta());
         let mut attempt = 1;
         loop {
-            let (change, result) = decide(&deployment)?;
+            let (change, result) = decide(&decided_on)?;
             let Some(change) = change else {
                 return Ok(result);
             };
-            let write = change.if_unchanged(&deployment.metadata);
-            let written = self.host.write(&object, &write, WriteMode::Persist);
+            let write = change.if_unchanged(decided_on.meta());
+            let written = self.cluster.write(&object, &write, WriteMode::Persist);
             match written.await {
                 // The controller writes the status all the time while it rolls out.
                 Err(error) if error.code() == Some(409) && attempt < ATTEMPTS => {
                     attempt += 1;
-                    deployment = self.read().await?;
-                    if spec(&deployment.metadata) != decided_for {
+                    decided_on = self.read().await?;
+                    if spec(decided_on.meta()) != decided_for {
                         return Err(Error::Changed(self.to_string()));
                     }
                 }
@@ -92,13 +116,13 @@ impl Target<'_> {
     }
 
     fn object(&self) -> ObjectRef {
-        ObjectRef::namespaced::<FederatedDeployment>(self.namespace, self.name)
+        ObjectRef::namespaced::<K>(self.namespace, self.name)
     }
 }
 
-/// Reads a FederatedDeployment.
-fn decode(mut object: Value) -> Result<FederatedDeployment, String> {
-    remove_unreadable_record(&mut object);
+/// Reads an object.
+fn decode<K: RolloutKind>(mut object: Value) -> Result<K, String> {
+    K::remove_record(&mut object);
     serde_json::from_value(object).map_err(|error| error.to_string())
 }
 
@@ -137,11 +161,14 @@ mod tests {
             "spec": { "selector": {}, "template": { "spec": {} } },
             "status": { "updateRevision": "web-1", "rollout": { "step": "canary", "record": "{\"version\":9" } },
         });
-        let status = decode(object).unwrap().status.unwrap();
+        let status = decode::<FederatedDeployment>(object)
+            .unwrap()
+            .status
+            .unwrap();
         assert_eq!(status.update_revision.as_deref(), Some("web-1"));
         assert_eq!(status.rollout.unwrap().step.as_deref(), Some("canary"));
         let broken = json!({ "metadata": {}, "spec": 7 });
-        assert!(decode(broken).is_err());
+        assert!(decode::<FederatedDeployment>(broken).is_err());
     }
 
     #[test]

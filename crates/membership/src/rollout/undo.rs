@@ -1,12 +1,15 @@
 //! Undo: the template of an earlier revision becomes that of the spec.
 
-use fedrs_api::{FederatedDeployment, annotations};
-use kube::ResourceExt;
+use std::collections::BTreeMap;
+
+use fedrs_api::annotations;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::{
     error::Error,
     history::{Revision, history},
+    kind::RolloutKind,
     target::{Change, Target},
 };
 
@@ -30,26 +33,29 @@ pub enum Undo {
 /// Rolls back to the revision of a number, or to the latest one whose template differs from that of the spec.
 ///
 /// In contrast to `kubectl` also while the rollout is paused: who stopped a bad revision must not have to let it go on first.
-pub async fn undo(target: Target<'_>, to: Option<i64>) -> Result<Undo, Error> {
+pub async fn undo<K: RolloutKind>(target: Target<'_, K>, to: Option<i64>) -> Result<Undo, Error> {
     let history = history(target).await?;
     let revision = match to {
         Some(number) => history.find(number)?,
         None => history.previous()?,
     };
-    target
-        .change(|deployment| Ok(decide(deployment, revision)))
-        .await
+    target.change(|object| Ok(decide(object, revision))).await
 }
 
-fn decide(deployment: &FederatedDeployment, to: &Revision) -> (Option<Change>, Undo) {
+fn decide<K: RolloutKind>(object: &K, to: &Revision) -> (Option<Change>, Undo) {
     let revision = to.revision;
-    if json!(deployment.spec.template) == to.template {
+    let fields = object.revision_fields();
+    let mut different = to.different_fields(&fields).peekable();
+    if different.peek().is_none() {
         return (None, Undo::AlreadyThere { revision });
     }
-    let replace = json!({ "op": "replace", "path": "/spec/template", "value": to.template });
-    let cause = change_cause(deployment, to.change_cause.as_deref());
-    let operations = [replace].into_iter().chain(cause).collect();
-    let is_paused = deployment.spec.paused;
+    // Adds the field, or replaces it with all that is in it.
+    let set = different.map(
+        |(name, value)| json!({ "op": "add", "path": format!("/spec/{name}"), "value": value }),
+    );
+    let cause = change_cause(object.meta(), to.change_cause.as_deref());
+    let operations = set.chain(cause).collect();
+    let is_paused = object.is_paused();
     let undone = Undo::RolledBack {
         revision,
         is_paused,
@@ -59,16 +65,16 @@ fn decide(deployment: &FederatedDeployment, to: &Revision) -> (Option<Change>, U
 
 /// The operation that gives the object the change cause of the revision, as `kubectl` does: that of the template that is left
 /// would be wrong.
-fn change_cause(deployment: &FederatedDeployment, cause: Option<&str>) -> Option<Value> {
+fn change_cause(metadata: &ObjectMeta, cause: Option<&str>) -> Option<Value> {
     const ANNOTATIONS: &str = "/metadata/annotations";
     let key = annotations::CHANGE_CAUSE;
     let path = || format!("{ANNOTATIONS}/{}", key.replace('/', "~1"));
-    let present = deployment.annotations();
+    let present = metadata.annotations.as_ref();
     match cause {
         None => present
-            .contains_key(key)
+            .is_some_and(|present| present.contains_key(key))
             .then(|| json!({ "op": "remove", "path": path() })),
-        Some(cause) if present.is_empty() => {
+        Some(cause) if present.is_none_or(BTreeMap::is_empty) => {
             Some(json!({ "op": "add", "path": ANNOTATIONS, "value": { key: cause } }))
         }
         Some(cause) => Some(json!({ "op": "add", "path": path(), "value": cause })),

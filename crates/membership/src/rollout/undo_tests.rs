@@ -1,4 +1,7 @@
+use fedrs_api::FederatedDeployment;
 use serde_json::json;
+
+use super::super::kind::Users;
 
 use super::*;
 
@@ -20,15 +23,16 @@ fn revision(cause: Option<&str>) -> Revision {
         revision: 3,
         name: "web-3".to_owned(),
         change_cause: cause.map(str::to_owned),
-        clusters: Vec::new(),
+        users: Users::Clusters(Vec::new()),
         template: template("web:1"),
+        data: json!({ "spec": { "template": template("web:1") } }),
     }
 }
 
 #[test]
 fn an_undo_replaces_the_template_and_the_change_cause() {
     const PATH: &str = "/metadata/annotations/kubernetes.io~1change-cause";
-    let replace = json!({ "op": "replace", "path": "/spec/template", "value": template("web:1") });
+    let replace = json!({ "op": "add", "path": "/spec/template", "value": template("web:1") });
     let cause = json!({ "kubernetes.io/change-cause": "new" });
     let other = json!({ "other": "x" });
     for (annotations, of_revision, expected) in [

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{error::Error, progress::RolloutProgress, target::Target};
+use super::{error::Error, kind::RolloutKind, progress::RolloutProgress, target::Target};
 use crate::polling::poll;
 
 /// How often the status is polled.
@@ -13,16 +13,18 @@ const MAX_FAILURES: u32 = 30;
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// How far the rollout is now.
-pub async fn progress(target: Target<'_>) -> Result<RolloutProgress, Error> {
+pub async fn progress<K: RolloutKind>(
+    target: Target<'_, K>,
+) -> Result<RolloutProgress<K::Part>, Error> {
     Ok(RolloutProgress::of(&target.read().await?))
 }
 
 /// Waits until the rollout has ended, well or not, and passes each change to `report`. Fails after `timeout`, if there is one.
-pub async fn wait(
-    target: Target<'_>,
+pub async fn wait<K: RolloutKind>(
+    target: Target<'_, K>,
     timeout: Option<Duration>,
-    report: impl FnMut(RolloutProgress),
-) -> Result<RolloutProgress, Error> {
+    report: impl FnMut(RolloutProgress<K::Part>),
+) -> Result<RolloutProgress<K::Part>, Error> {
     let limit = timeout.unwrap_or(FOREVER);
     let mut last = None;
     let mut failures = 0;
@@ -46,7 +48,7 @@ pub async fn wait(
     };
     let ended: Result<_, Error> = poll(limit, POLL_PERIOD, read, report).await;
     ended?.map_err(|pending| Error::TimedOut {
-        deployment: target.to_string(),
+        object: target.to_string(),
         timeout: limit,
         pending: pending.state.to_string(),
     })

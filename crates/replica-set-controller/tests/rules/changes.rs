@@ -32,7 +32,7 @@ fn template(changes: &[(&str, Value)]) -> PodTemplate {
         let parent = template.pointer_mut(parent).expect("the parent exists");
         match (parent, name.parse::<usize>()) {
             (Value::Array(list), Ok(index)) => list[index] = value.clone(),
-            (parent, _) => parent[name] = value.clone(),
+            (parent, _) => parent[name.replace("~1", "/")] = value.clone(),
         }
     }
     serde_json::from_value(template).expect("the shape is right")
@@ -92,6 +92,10 @@ fn l12_what_the_api_server_lets_change_is_patched(
 #[case::fewer_containers("/spec/containers", json!([{"name": "web", "image": "web:1"}]), "spec.containers")]
 #[case::init_image("/spec/initContainers/0/image", json!("init:2"), "spec.initContainers[init].image")]
 #[case::toleration("/spec/tolerations", json!([]), "spec.tolerations")]
+#[case::restart(
+    "/metadata/annotations/kubectl.kubernetes.io~1restartedAt", json!("2026-11-01T00:00:00Z"),
+    "metadata.annotations[kubectl.kubernetes.io/restartedAt]"
+)]
 #[case::read_label("/metadata/labels/tier", json!("b"), "metadata.labels[tier]")]
 fn l12_everything_else_recreates_the_pod(
     #[case] pointer: &str,

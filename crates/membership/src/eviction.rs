@@ -1,0 +1,89 @@
+//! Asks the controller of LocalReplicaSets to evict pods (L18): by an annotation on a pod, or a label on a node.
+
+use fedrs_api::{LocalReplicaSet, annotations::EVICT};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Resource;
+use serde_json::{Value, json};
+
+use crate::{
+    cluster_client::{ClusterClient, RequestError},
+    object::{ObjectRef, Write, WriteMode},
+};
+
+/// What is asked of the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionRequest {
+    /// To evict.
+    Evict,
+    /// Not to evict what it has not begun to.
+    Cancel,
+}
+
+/// A request to evict can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EvictionError {
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// There is no such pod or node.
+    #[error("{0} not found")]
+    NotFound(String),
+    /// Another controller, or none, has the pod.
+    #[error("{0} belongs to no LocalReplicaSet: `kubectl delete` or `kubectl drain` remove it")]
+    ForeignPod(String),
+}
+
+/// Sets or removes the annotation on a pod of a LocalReplicaSet.
+pub async fn request_of_pod(
+    cluster: &ClusterClient,
+    (namespace, name): (&str, &str),
+    request: EvictionRequest,
+) -> Result<(), EvictionError> {
+    let object = ObjectRef::namespaced::<Pod>(namespace, name);
+    let pod = cluster.get(&object).await?;
+    let named = format!("pod {namespace}/{name}");
+    let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
+    if !is_of_local_set(&pod) {
+        return Err(EvictionError::ForeignPod(named));
+    }
+    let asked = match request {
+        EvictionRequest::Evict => json!("true"),
+        // Without the annotation, the label would count.
+        EvictionRequest::Cancel if !pod["metadata"]["labels"][EVICT].is_null() => json!("false"),
+        EvictionRequest::Cancel => Value::Null,
+    };
+    let patch =
+        json!({ "metadata": { "uid": pod["metadata"]["uid"], "annotations": { EVICT: asked } } });
+    let write = Write::Patch(patch);
+    cluster.write(&object, &write, WriteMode::Persist).await?;
+    Ok(())
+}
+
+/// Sets or removes the label on a node, for its pods of all LocalReplicaSets. Returns whether the node is cordoned.
+pub async fn request_of_node(
+    cluster: &ClusterClient,
+    name: &str,
+    request: EvictionRequest,
+) -> Result<bool, EvictionError> {
+    let object = ObjectRef::cluster_scoped::<Node>(name);
+    let node = cluster.get(&object).await?;
+    let node = node.ok_or_else(|| EvictionError::NotFound(format!("node {name}")))?;
+    let asked = match request {
+        EvictionRequest::Evict => json!("true"),
+        EvictionRequest::Cancel => Value::Null,
+    };
+    let patch =
+        json!({ "metadata": { "uid": node["metadata"]["uid"], "labels": { EVICT: asked } } });
+    let write = Write::Patch(patch);
+    cluster.write(&object, &write, WriteMode::Persist).await?;
+    Ok(node["spec"]["unschedulable"] == true)
+}
+
+fn is_of_local_set(pod: &Value) -> bool {
+    let owners = pod["metadata"]["ownerReferences"].as_array();
+    owners.into_iter().flatten().any(|owner| {
+        owner["controller"] == true
+            && owner["kind"] == *LocalReplicaSet::kind(&())
+            && owner["apiVersion"] == *LocalReplicaSet::api_version(&())
+    })
+}
