@@ -198,6 +198,27 @@ async fn f40_a_set_of_another_federation_is_not_handled() {
     assert_eq!(status["observedGeneration"], -1, "{status}");
 }
 
+/// With a name of its own, the controller needs no permission to read the id of the host.
+#[tokio::test(start_paused = true)]
+async fn f40_a_federation_with_a_name_needs_no_id_of_its_host() {
+    let mut spec = SimFederationSpec::default();
+    spec.config.federation = "fleet".to_owned();
+    let mut federation = SimFederation::start_clusters(spec).await;
+    let id = RequestMatcher::all().verb(Verb::Get).resource("namespaces");
+    let kind = &sim_cluster::kinds::NAMESPACES;
+    let refusal = sim_cluster::Status::forbidden(kind, "kube-system", "no rule for it");
+    federation.host().faults().refuse(id, u32::MAX, refusal);
+    federation.start_controller().await;
+    let mut set = frs("web", 3, &even(true));
+    set["spec"]["federation"] = json!("fleet");
+    federation.create(&set).await;
+    federation
+        .wait_until("all replicas are available", 30, async |federation| {
+            federation.available("web") == 3
+        })
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn f39_a_returned_member_is_listed_before_its_replicas_count() {
     // The member is unreachable for so short a time that no watch becomes stale.

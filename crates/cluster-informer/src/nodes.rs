@@ -23,7 +23,7 @@ pub(crate) const MAX_NODES: usize = 10_000;
 
 /// A node whose Lease or heartbeat has not changed for so long since the member returned is not ready, whatever the API server says:
 /// kubelets renew theirs every 10 s, and the node controller waits for 50 s. It may not run.
-const SILENCE: u32 = 60;
+pub(crate) const SILENCE: u32 = 60;
 
 /// Index of a node: 28 bits in each pod's entry instead of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,7 +21,7 @@ pub(crate) use self::state::Watch;
 use crate::{
     change::{KeyedChange, WorkloadChange},
     health::{Health, HealthyProbes},
-    nodes::{Changed, NodeTable},
+    nodes::{Changed, NodeTable, SILENCE},
     pod::PodObject,
     pod_table::PodTable,
     scale_requests::ScaleRequests,
@@ -29,10 +29,6 @@ use crate::{
     watch_state::WatchState,
     workload::WorkloadState,
 };
-
-/// An API server that rejects the credentials runs, and with it what watches the nodes, which waits for 50 s. One that starts answers
-/// for a moment that it knows no permissions: it may have been without power.
-const NODES_WATCHED: SignedDuration = SignedDuration::from_secs(60);
 
 /// Returns the current time. A member's state reads no other clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -413,7 +409,10 @@ impl MemberStore {
         }
         let was_healthy = mem::replace(&mut state.has_been_healthy, true);
         if mem::take(&mut state.is_away) {
-            let watched = |since| now.duration_since(since) >= NODES_WATCHED;
+            // An API server that rejects the credentials runs, and with it what watches the nodes. One that starts answers for a
+            // moment that it knows no permissions: it may have been without power.
+            let silence = SignedDuration::from_secs(SILENCE.into());
+            let watched = |since| now.duration_since(since) >= silence;
             HealthChange::Returned {
                 is_current: was_healthy && rejected_since.is_some_and(watched),
             }

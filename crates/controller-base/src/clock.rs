@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The steady time is corrected by at most one part in so many of the time that passes: a period of 60 s takes 54 to 66 s.
-const SLEW_DIVISOR: i32 = 10;
+pub const SLEW_DIVISOR: i32 = 10;
 
 /// Returns the current time. Cheap to clone; clones agree.
 #[derive(Clone)]

@@ -15,3 +15,16 @@ pub enum ConfigError {
         message: &'static str,
     },
 }
+
+impl ConfigError {
+    /// Of `fields`, each with whether it is 0, the first that is.
+    pub fn require_positive(
+        fields: impl IntoIterator<Item = (&'static str, bool)>,
+    ) -> Result<(), Self> {
+        let zero = fields.into_iter().find(|(_, is_zero)| *is_zero);
+        zero.map_or(Ok(()), |(field, _)| {
+            let message = "must be more than 0";
+            Err(Self::Value { field, message })
+        })
+    }
+}

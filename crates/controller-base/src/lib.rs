@@ -21,6 +21,7 @@ pub mod history;
 pub mod list_progress;
 pub mod rbac;
 pub mod readiness;
+pub mod running;
 pub mod selector_index;
 pub mod short_list;
 pub mod watchdog;

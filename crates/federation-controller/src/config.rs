@@ -190,7 +190,7 @@ impl Config {
                 message: "must be a DNS label of at most 63 characters",
             });
         }
-        let positive = [
+        ConfigError::require_positive([
             ("recheckInterval", self.recheck_interval.is_zero()),
             ("backoffInitial", self.backoff_initial.is_zero()),
             ("probe.period", self.probe.period.is_zero()),
@@ -203,15 +203,7 @@ impl Config {
                 "leaderElection.retryPeriod",
                 self.leader_election.retry_period.is_zero(),
             ),
-        ];
-        for (field, is_zero) in positive {
-            if is_zero {
-                return Err(ConfigError::Value {
-                    field,
-                    message: "must be more than 0",
-                });
-            }
-        }
+        ])?;
         if self.backoff_max < self.backoff_initial {
             return Err(ConfigError::Value {
                 field: "backoffMax",

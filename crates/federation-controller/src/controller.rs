@@ -4,8 +4,14 @@ use std::sync::Arc;
 
 use cluster_informer::InformerSettings;
 use controller_base::{
-    calls, clock::Clock, election::Fence, event_recorder::EventRecorder, list_progress::ListState,
-    readiness::Readiness, watchdog::Watchdog,
+    calls,
+    clock::Clock,
+    election::Fence,
+    event_recorder::EventRecorder,
+    list_progress::ListState,
+    readiness::Readiness,
+    running::Running,
+    watchdog::{Watchdog, Watched},
 };
 use dashmap::DashSet;
 use fedrs_api::{SetKind, names};
@@ -54,33 +60,6 @@ pub struct Controller {
     pub fence: Fence,
 }
 
-/// A running controller.
-pub struct Running {
-    tasks: TaskTracker,
-    readiness: Readiness,
-    watchdog: Watchdog,
-}
-
-impl Running {
-    /// Whether it can do its work.
-    #[must_use]
-    pub fn readiness(&self) -> Readiness {
-        self.readiness.clone()
-    }
-
-    /// Whether a part of it hangs.
-    #[must_use]
-    pub fn watchdog(&self) -> Watchdog {
-        self.watchdog.clone()
-    }
-
-    /// Waits until all tasks have ended, after the token given to [`Controller::start`] was cancelled.
-    pub async fn joined(self) {
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
-}
-
 impl Controller {
     /// Starts all tasks; they end when `cancel` is cancelled. Returns once the id of the federation is read from the host,
     /// or `None` if it was cancelled before.
@@ -115,17 +94,12 @@ impl Controller {
         tasks.spawn(members);
         let queue = reconciler.queue.clone().run(cancel.clone());
         tasks.spawn(watchdog.watch("queue").around(queue));
-        let workers = Workers {
-            reconciler,
-            tasks: tasks.clone(),
-            watchdog: watchdog.clone(),
-        };
-        tasks.spawn(workers.start(readiness.clone(), cancel));
-        Some(Running {
-            tasks,
-            readiness,
-            watchdog,
-        })
+        let running = Running::new(tasks, readiness, watchdog);
+        let workers = reconciler.config.workers;
+        running.start_workers(workers, cancel, move |watched| {
+            work(Arc::clone(&reconciler), watched)
+        });
+        Some(running)
     }
 
     /// Starts the watches of the host's objects. Returns the states of those without which the controller is not ready.
@@ -218,10 +192,16 @@ impl Controller {
         let mut logged = String::new();
         loop {
             let call = calls::get::<Value>(&self.host, "/api/v1/namespaces/kube-system");
-            let error = match calls::within(self.config.call_timeout, call).await {
-                Ok(_) if !self.config.federation.is_empty() => {
-                    return self.config.federation.as_str().into();
-                }
+            let answer = calls::within(self.config.call_timeout, call).await;
+            // With a name, any answer shows that the host is there.
+            let is_answer = answer
+                .as_ref()
+                .err()
+                .is_none_or(|error| error.code().is_some());
+            if is_answer && !self.config.federation.is_empty() {
+                return self.config.federation.as_str().into();
+            }
+            let error = match answer {
                 Ok(namespace) => match namespace["metadata"]["uid"].as_str() {
                     Some(uid) => return uid.into(),
                     None => "namespace kube-system has no uid".to_owned(),
@@ -305,28 +285,10 @@ fn watchdog(config: &Config) -> Watchdog {
 /// More calls than a worker makes for one set.
 const CALLS_OF_A_WORKER: u32 = 6;
 
-/// What the workers need.
-struct Workers {
-    reconciler: Arc<Reconciler>,
-    tasks: TaskTracker,
-    watchdog: Watchdog,
-}
-
-impl Workers {
-    /// Starts the workers once sets and members are known: before, a restart would move what it doesn't know yet.
-    async fn start(self, mut readiness: Readiness, cancel: CancellationToken) {
-        if cancel.run_until_cancelled(readiness.wait()).await != Some(true) {
-            return;
-        }
-        for number in 0..self.reconciler.config.workers {
-            let reconciler = Arc::clone(&self.reconciler);
-            let watched = self.watchdog.watch(format!("worker {number}"));
-            self.tasks.spawn(async move {
-                while let Some(item) = reconciler.queue.next().await {
-                    let _busy = watched.begin(&*item);
-                    reconciler.reconcile(&item, item.work()).await;
-                }
-            });
-        }
+/// One worker.
+async fn work(reconciler: Arc<Reconciler>, watched: Watched) {
+    while let Some(item) = reconciler.queue.next().await {
+        let _busy = watched.begin(&*item);
+        reconciler.reconcile(&item, item.work()).await;
     }
 }

@@ -36,11 +36,12 @@ mod reconcile;
 mod reconcile_queue;
 mod trigger;
 
-pub use controller::{Controller, Running};
+pub use controller::Controller;
 pub use controller_base::{
     clock, election,
     event::{Event, EventType},
     readiness::{NotReady, Readiness},
+    running::Running,
     watchdog,
 };
 pub use reflector::printable_lines;

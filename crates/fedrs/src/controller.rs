@@ -29,7 +29,7 @@ use crate::{
     elected::{ElectedArgs, ElectedProcess, METRICS_PREFIX, own_namespace},
     host,
     seed::random_seed,
-    server::{RunningController, ServerState},
+    server::ServerState,
 };
 
 /// Member events that may be buffered; the watcher of the directory waits while the buffer is full.
@@ -110,14 +110,7 @@ impl Process {
         let mut registry = Registry::with_prefix(METRICS_PREFIX);
         let sources = TaskTracker::new();
         if let Some(running) = self.start(term, &sources, &mut registry).await {
-            tracing::info!("controller started");
-            *state.controller.write() = Some(RunningController {
-                readiness: running.readiness(),
-                watchdog: running.watchdog(),
-                registry,
-            });
-            running.joined().await;
-            *state.controller.write() = None;
+            state.serve_controller(running, registry).await;
         }
         sources.close();
         sources.wait().await;

@@ -13,7 +13,7 @@ use crate::{
     elected::{ElectedArgs, ElectedProcess, METRICS_PREFIX, own_namespace},
     host::ClusterArgs,
     seed::random_seed,
-    server::{RunningController, ServerState},
+    server::ServerState,
 };
 
 /// Run the controller of the LocalReplicaSets of a cluster
@@ -71,12 +71,5 @@ async fn lead(client: Client, config: LocalControllerConfig, term: Term, state: 
         fence: term.fence,
     };
     let running = controller.start(&term.end);
-    tracing::info!("controller started");
-    *state.controller.write() = Some(RunningController {
-        readiness: running.readiness(),
-        watchdog: running.watchdog(),
-        registry,
-    });
-    running.joined().await;
-    *state.controller.write() = None;
+    state.serve_controller(running, registry).await;
 }

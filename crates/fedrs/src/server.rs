@@ -18,7 +18,7 @@ use std::{
 };
 
 use federation_controller::{
-    NotReady, Readiness,
+    NotReady, Readiness, Running,
     election::LeaderState,
     watchdog::{Hung, Watchdog, Watched},
 };
@@ -81,6 +81,20 @@ pub(crate) struct RunningController {
     pub(crate) watchdog: Watchdog,
     /// Its metrics. They end with the controller, as the metrics of a process do.
     pub(crate) registry: Registry,
+}
+
+impl ServerState {
+    /// Serves the state and the metrics of a controller until it has ended.
+    pub(crate) async fn serve_controller(&self, running: Running, registry: Registry) {
+        tracing::info!("controller started");
+        *self.controller.write() = Some(RunningController {
+            readiness: running.readiness(),
+            watchdog: running.watchdog(),
+            registry,
+        });
+        running.joined().await;
+        *self.controller.write() = None;
+    }
 }
 
 /// Why the process is not ready.

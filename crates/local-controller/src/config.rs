@@ -50,7 +50,7 @@ impl LocalControllerConfig {
 
     /// Checks that all values are in their ranges.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let positive = [
+        ConfigError::require_positive([
             ("callTimeout", self.call_timeout.is_zero()),
             ("workers", self.workers == 0),
             ("concurrentRequests", self.concurrent_requests == 0),
@@ -58,13 +58,7 @@ impl LocalControllerConfig {
                 "leaderElection.retryPeriod",
                 self.leader_election.retry_period.is_zero(),
             ),
-        ];
-        for (field, is_zero) in positive {
-            if is_zero {
-                let message = "must be more than 0";
-                return Err(ConfigError::Value { field, message });
-            }
-        }
+        ])?;
         self.leader_election.validate()
     }
 }

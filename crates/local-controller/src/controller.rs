@@ -9,7 +9,8 @@ use controller_base::{
     event_recorder::EventRecorder,
     list_progress::{ListProgress, ListState},
     readiness::Readiness,
-    watchdog::Watchdog,
+    running::Running,
+    watchdog::{Watchdog, Watched},
 };
 use kube::Client;
 use reflector::{Collection, Error, Reflector, ReflectorSettings};
@@ -21,7 +22,7 @@ use crate::{
     config::LocalControllerConfig,
     entry::SetObject,
     execute::Executor,
-    handler::{Handler, NodeObject, PodObject, Watched},
+    handler::{Handler, NodeObject, PodObject, WatchedKind},
     memory::Memories,
     metrics::LocalMetrics,
     publish::Publisher,
@@ -54,33 +55,6 @@ pub struct LocalController {
     pub fence: Fence,
 }
 
-/// A running controller.
-pub struct Running {
-    tasks: TaskTracker,
-    readiness: Readiness,
-    watchdog: Watchdog,
-}
-
-impl Running {
-    /// Whether it can do its work.
-    #[must_use]
-    pub fn readiness(&self) -> Readiness {
-        self.readiness.clone()
-    }
-
-    /// Whether a part of it hangs.
-    #[must_use]
-    pub fn watchdog(&self) -> Watchdog {
-        self.watchdog.clone()
-    }
-
-    /// Waits until all tasks have ended, after the token given to [`LocalController::start`] was cancelled.
-    pub async fn joined(self) {
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
-}
-
 impl LocalController {
     /// Starts all tasks; they end when `cancel` is cancelled.
     #[must_use]
@@ -100,17 +74,12 @@ impl LocalController {
         let readiness = Readiness::new(lists, all_known);
         let queue = reconciler.queue.clone().run(cancel.clone());
         tasks.spawn(watchdog.watch("queue").around(queue));
-        let workers = Workers {
-            reconciler,
-            tasks: tasks.clone(),
-            watchdog: watchdog.clone(),
-        };
-        tasks.spawn(workers.start(readiness.clone(), cancel.clone()));
-        Running {
-            tasks,
-            readiness,
-            watchdog,
-        }
+        let running = Running::new(tasks, readiness, watchdog);
+        let workers = reconciler.config.workers;
+        running.start_workers(workers, cancel.clone(), move |watched| {
+            work(Arc::clone(&reconciler), watched)
+        });
+        running
     }
 
     fn reconciler(&self, tasks: &TaskTracker, cancel: &CancellationToken) -> Arc<Reconciler> {
@@ -156,7 +125,7 @@ impl LocalController {
     }
 
     /// Starts the watch of a kind. Returns its state.
-    fn watch<T: Watched>(
+    fn watch<T: WatchedKind>(
         &self,
         reconciler: &Reconciler,
         tasks: &TaskTracker,
@@ -192,28 +161,10 @@ fn failed_to_list(kind: &str, error: &Error) -> String {
     }
 }
 
-/// What the workers need.
-struct Workers {
-    reconciler: Arc<Reconciler>,
-    tasks: TaskTracker,
-    watchdog: Watchdog,
-}
-
-impl Workers {
-    /// Starts the workers once everything is listed: before, a set would seem to lack its pods.
-    async fn start(self, mut readiness: Readiness, cancel: CancellationToken) {
-        if cancel.run_until_cancelled(readiness.wait()).await != Some(true) {
-            return;
-        }
-        for number in 0..self.reconciler.config.workers {
-            let reconciler = Arc::clone(&self.reconciler);
-            let watched = self.watchdog.watch(format!("worker {number}"));
-            self.tasks.spawn(async move {
-                while let Some(item) = reconciler.queue.next().await {
-                    let _busy = watched.begin(&*item);
-                    reconciler.reconcile(&item, &watched).await;
-                }
-            });
-        }
+/// One worker.
+async fn work(reconciler: Arc<Reconciler>, watched: Watched) {
+    while let Some(item) = reconciler.queue.next().await {
+        let _busy = watched.begin(&*item);
+        reconciler.reconcile(&item, &watched).await;
     }
 }

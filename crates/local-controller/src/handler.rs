@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A kind that is watched.
-pub(crate) trait Watched: DeserializeOwned + Versioned + Send + 'static {
+pub(crate) trait WatchedKind: DeserializeOwned + Versioned + Send + 'static {
     /// The kind, in the plural.
     const KIND: &'static str;
     /// Its collection.
@@ -26,7 +26,7 @@ pub(crate) trait Watched: DeserializeOwned + Versioned + Send + 'static {
     fn apply(self, state: &mut State) -> Changed;
     /// It was deleted.
     fn delete(self, state: &mut State) -> Changed;
-    /// The list that goes on.
+    /// How far its list is.
     fn listing(state: &mut State) -> &mut Listing;
     /// A list is complete, as of this version.
     fn end(state: &mut State, version: &str) -> Changed;
@@ -36,7 +36,7 @@ pub(crate) trait Watched: DeserializeOwned + Versioned + Send + 'static {
     }
 }
 
-impl Watched for SetObject {
+impl WatchedKind for SetObject {
     const KIND: &'static str = "LocalReplicaSets";
     const PATH: &'static str = SETS;
 
@@ -75,7 +75,7 @@ impl Versioned for PodObject {
     }
 }
 
-impl Watched for PodObject {
+impl WatchedKind for PodObject {
     const KIND: &'static str = "Pods";
     const PATH: &'static str = "/api/v1/pods";
 
@@ -107,7 +107,7 @@ impl Versioned for NodeObject {
     }
 }
 
-impl Watched for NodeObject {
+impl WatchedKind for NodeObject {
     const KIND: &'static str = "Nodes";
     const PATH: &'static str = "/api/v1/nodes";
 
@@ -137,7 +137,7 @@ pub(crate) struct Handler<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T: Watched> Handler<T> {
+impl<T: WatchedKind> Handler<T> {
     pub(crate) fn new(
         store: &Arc<Store>,
         queue: &Queue,
@@ -154,13 +154,15 @@ impl<T: Watched> Handler<T> {
     }
 
     fn update(&self, change: impl FnOnce(&mut State) -> Changed) {
-        for key in self.store.update(change) {
+        let (changed, counts) = self.store.update(|state| (change(state), state.counts()));
+        self.metrics.show(counts);
+        for key in changed {
             self.queue.add(key, Duration::ZERO);
         }
     }
 }
 
-impl<T: Watched> EventHandler<T> for Handler<T> {
+impl<T: WatchedKind> EventHandler<T> for Handler<T> {
     fn on_init(&mut self) {
         self.store.update(|state| T::listing(state).begin());
     }
@@ -175,7 +177,6 @@ impl<T: Watched> EventHandler<T> for Handler<T> {
 
     fn on_init_done(&mut self, resource_version: &str) {
         self.update(|state| T::end(state, resource_version));
-        self.metrics.show(self.store.counts());
         self.progress.complete();
     }
 

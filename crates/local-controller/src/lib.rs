@@ -29,7 +29,8 @@ mod store;
 mod template_change;
 
 pub use config::LocalControllerConfig;
-pub use controller::{COMPONENT, LEASE, LocalController, Running};
+pub use controller::{COMPONENT, LEASE, LocalController};
+pub use controller_base::running::Running;
 pub use metrics::LocalMetrics;
 pub use replica_set_controller::{Change, Patch};
 pub use template_change::TemplateOfPods;

@@ -397,8 +397,7 @@ fn with_requests<'a>(
     actions: &[&'a Action<'a>],
     requests: &Requests<'_>,
 ) -> Vec<(&'a Action<'a>, Request)> {
-    let owned: Vec<_> = actions.iter().map(|action| (*action).clone()).collect();
-    let of = requests.of(&owned);
+    let of = requests.of(actions.iter().copied());
     let pairs = actions.iter().copied().zip(of);
     pairs
         .filter_map(|(action, request)| Some((action, request?)))

@@ -54,10 +54,13 @@ pub struct Requests<'a> {
 impl Requests<'_> {
     /// The requests for the actions of one plan, in their order. None for a pod that is not known any more.
     #[must_use]
-    pub fn of(&self, actions: &[Action<'_>]) -> Vec<Option<Request>> {
+    pub fn of<'a>(
+        &self,
+        actions: impl IntoIterator<Item = &'a Action<'a>>,
+    ) -> Vec<Option<Request>> {
         let labels = self.pods.values().filter_map(|pod| pod.labels());
         let mut slots_in_use = self.template.slots_of(labels);
-        let requests = actions.iter();
+        let requests = actions.into_iter();
         let requests = requests.map(|action| self.request(action, &mut slots_in_use));
         requests.collect()
     }

@@ -169,13 +169,13 @@ impl Elector {
                 let duration = self.timing.lease_duration;
                 tracing::info!(
                     ?duration,
-                    "continues the term of a process that ended: no running replica is removed for a while"
+                    "continues the term of a process that ended: its requests may still arrive"
                 );
             }
             if let Some(duration) = unrecorded {
                 tracing::info!(
                     ?duration,
-                    "nobody has led for a while, or the cluster with the Lease was restored: no running replica is removed for a while"
+                    "nobody has led for a while, or the cluster with the Lease was restored: outages since then are not recorded"
                 );
             }
             let fenced_writes = self.metrics.fenced_writes.clone();

@@ -321,7 +321,7 @@ async fn l18_pods_are_evicted_by_name_or_by_node() {
     world.end();
 }
 
-/// What would have no effect, or not the one that is meant, is told.
+/// An eviction that would have no effect, or another one than meant, is refused or explained.
 #[tokio::test(flavor = "multi_thread")]
 async fn l18_an_eviction_that_can_not_be_asked_for_is_refused() {
     let world = World::start().await;

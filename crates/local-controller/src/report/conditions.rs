@@ -105,7 +105,7 @@ fn progressing(report: &Report<'_>, state: State) -> LocalCondition {
     }
     let outdated = format!("{} of an earlier template", pods(state.outdated));
     match report.set.allowed {
-        AllowedChanges::All => new(true, Reason::RollingOut, rolling_out(report, state)),
+        AllowedChanges::All => new(true, Reason::RollingOut, rolling_out(report)),
         AllowedChanges::NoUpdatesByMode => new(
             false,
             Reason::UpdatesDisabled,
@@ -138,7 +138,7 @@ fn are(count: usize) -> String {
 }
 
 /// How far the update is, and what the rest waits for.
-fn rolling_out(report: &Report<'_>, state: State) -> String {
+fn rolling_out(report: &Report<'_>) -> String {
     let counts = &report.plan.counts;
     let done = format!(
         "{} of {} have the current template",
@@ -165,11 +165,8 @@ fn rolling_out(report: &Report<'_>, state: State) -> String {
         Wait::Scaling { pods } => Some(format!("{pods} wait until the number of pods is right")),
         _ => None,
     });
-    let waits: Vec<_> = waits.collect();
-    match (waits.is_empty(), state.wrong_number) {
-        (true, _) => done,
-        (false, _) => format!("{done}; {}", waits.join("; ")),
-    }
+    let parts: Vec<_> = std::iter::once(done).chain(waits).collect();
+    parts.join("; ")
 }
 
 fn users(by: &[BudgetUser<'_>]) -> String {
@@ -205,7 +202,7 @@ fn ready(report: &Report<'_>, state: State) -> LocalCondition {
     }
     let by_mode = report.set.allowed == AllowedChanges::NoUpdatesByMode;
     match (state.outdated, report.set.allowed) {
-        (1.., AllowedChanges::All) => new(false, Reason::RollingOut, rolling_out(report, state)),
+        (1.., AllowedChanges::All) => new(false, Reason::RollingOut, rolling_out(report)),
         (1.., _) if !by_mode => {
             let message = format!(
                 "{} of an earlier template, and the update is paused",
@@ -234,7 +231,7 @@ fn reconciling(report: &Report<'_>, state: State) -> Option<LocalCondition> {
         let message = format!("{} under way", pluralize(evictions as u64, "eviction"));
         new(Reason::Evicting, message)
     } else if state.outdated > 0 && allowed == AllowedChanges::All {
-        new(Reason::RollingOut, rolling_out(report, state))
+        new(Reason::RollingOut, rolling_out(report))
     } else if state.unavailable > 0 {
         new(Reason::ReplicasUnavailable, not_available(state))
     } else {

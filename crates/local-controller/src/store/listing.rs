@@ -1,4 +1,4 @@
-//! What a list has shown so far, while one goes on.
+//! What a list has shown so far, while it is not complete.
 
 use std::collections::HashSet;
 

@@ -12,7 +12,6 @@ mod listing;
 mod nodes;
 mod pods;
 mod sets;
-mod version;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -89,16 +88,15 @@ impl Store {
             unknown_nodes,
         })
     }
-
-    /// All sets, those with an invalid spec, and all pods.
-    pub(crate) fn counts(&self) -> (usize, usize, usize) {
-        let state = self.0.lock();
-        let (sets, invalid) = state.sets.counts();
-        (sets, invalid, state.pods.len())
-    }
 }
 
 impl State {
+    /// The numbers of sets, of those with an invalid spec, and of pods.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let (sets, invalid) = self.sets.counts();
+        (sets, invalid, self.pods.len())
+    }
+
     /// A set exists, was created or changed.
     pub(crate) fn apply_set(&mut self, object: SetObject) -> Changed {
         self.sets.apply(object)

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use reflector::ResourceVersion;
 use replica_set_controller::{NodeState, ObservedNode};
 
-use super::{listing::Listing, version::version};
+use super::listing::Listing;
 
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
@@ -77,7 +78,8 @@ impl Nodes {
         // What is known to be gone is forgotten: its name may have a new node, and a read shows it again.
         self.known.retain(|_, known| known.node != Node::Gone);
         let unlisted = self.known.iter().filter(|(name, known)| {
-            let is_newer = version(as_of).is_older_than(version(&known.version));
+            let is_newer =
+                ResourceVersion::parse(as_of).is_older_than(ResourceVersion::parse(&known.version));
             !is_newer && !shown.contains(*name)
         });
         unlisted.map(|(name, _)| name.clone()).collect()
@@ -86,6 +88,7 @@ impl Nodes {
 
 /// A node that was gone and exists is another one.
 fn is_news(known: &Known, node: &ObservedNode) -> bool {
-    let is_older = version(&known.version).is_older_than(version(node.resource_version()));
+    let is_older = ResourceVersion::parse(&known.version)
+        .is_older_than(ResourceVersion::parse(node.resource_version()));
     is_older || known.version.is_empty()
 }

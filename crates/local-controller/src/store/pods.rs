@@ -5,9 +5,10 @@ use std::{
     sync::Arc,
 };
 
+use reflector::ResourceVersion;
 use replica_set_controller::{ObservedPod, PodController};
 
-use super::{listing::Listing, version::version};
+use super::listing::Listing;
 
 /// The uid of a pod.
 type Uid = Arc<str>;
@@ -101,7 +102,8 @@ impl Pods {
         }
         let known = self.known.get(pod.uid());
         let is_news = known.is_none_or(|known| {
-            version(known.resource_version()).is_older_than(version(pod.resource_version()))
+            ResourceVersion::parse(known.resource_version())
+                .is_older_than(ResourceVersion::parse(pod.resource_version()))
         });
         if !is_news {
             return [None, None];
@@ -193,7 +195,8 @@ impl Pods {
         // The watch that follows shows the end of those that the list has shown.
         self.gone.retain(|uid| shown.contains(&**uid));
         let unlisted = self.known.iter().filter(|(uid, pod)| {
-            let is_newer = version(as_of).is_older_than(version(pod.resource_version()));
+            let is_newer = ResourceVersion::parse(as_of)
+                .is_older_than(ResourceVersion::parse(pod.resource_version()));
             !is_newer && !shown.contains(&***uid)
         });
         unlisted.map(|(uid, _)| uid.to_string()).collect()

@@ -8,9 +8,10 @@ use std::{
 
 use controller_base::selector_index::SelectorIndex;
 use fedrs_api::selector;
+use reflector::ResourceVersion;
 use replica_set_controller::{ObservedPod, PodController};
 
-use super::{listing::Listing, version::version};
+use super::listing::Listing;
 use crate::{
     entry::{Entry, SetObject, ValidSet},
     key::{Changed, SetKey},
@@ -21,6 +22,8 @@ pub(super) struct Sets {
     entries: BTreeMap<SetKey, Arc<Entry>>,
     by_uid: HashMap<String, SetKey>,
     selectors: SelectorIndex<ValidSet>,
+    /// How many have an invalid spec.
+    invalid: usize,
     pub(super) listing: Listing,
 }
 
@@ -35,8 +38,7 @@ impl Sets {
 
     /// All, and those with an invalid spec.
     pub(super) fn counts(&self) -> (usize, usize) {
-        let invalid = self.entries.values().filter(|entry| entry.valid.is_err());
-        (self.entries.len(), invalid.count())
+        (self.entries.len(), self.invalid)
     }
 
     /// Sets whose selectors overlap with that of `key` (C5): all, or a few of them.
@@ -51,14 +53,15 @@ impl Sets {
         let known = self.entries.get(&key);
         let entry = Entry::of(object, known.map(|known| &**known));
         let is_news = known.is_none_or(|known| {
-            known.uid != entry.uid || version(&known.version).is_older_than(version(&entry.version))
+            known.uid != entry.uid
+                || ResourceVersion::parse(&known.version)
+                    .is_older_than(ResourceVersion::parse(&entry.version))
         });
         if !is_news {
             return Changed::new();
         }
-        if let Some(known) = self.entries.remove(&key) {
-            self.by_uid.remove(&known.uid);
-        }
+        self.forget(&key);
+        self.invalid += usize::from(entry.valid.is_err());
         let mut changed = match &entry.valid {
             Ok(valid) => self.selectors.insert(valid),
             Err(_) => self.selectors.remove(&key),
@@ -71,13 +74,22 @@ impl Sets {
 
     /// Those to reconcile, if it was known.
     pub(super) fn remove(&mut self, key: &SetKey) -> Changed {
-        let Some(removed) = self.entries.remove(key) else {
+        if !self.forget(key) {
             return Changed::new();
-        };
-        self.by_uid.remove(&removed.uid);
+        }
         let mut changed = self.selectors.remove(key);
         changed.insert(key.clone());
         changed
+    }
+
+    /// Removes the entry. Whether there was one.
+    fn forget(&mut self, key: &SetKey) -> bool {
+        let Some(removed) = self.entries.remove(key) else {
+            return false;
+        };
+        self.by_uid.remove(&removed.uid);
+        self.invalid -= usize::from(removed.valid.is_err());
+        true
     }
 
     /// Those that a complete list, as of this version, did not show.
@@ -86,7 +98,8 @@ impl Sets {
             return Vec::new();
         };
         let unlisted = self.entries.values().filter(|entry| {
-            let is_newer = version(as_of).is_older_than(version(&entry.version));
+            let is_newer =
+                ResourceVersion::parse(as_of).is_older_than(ResourceVersion::parse(&entry.version));
             !is_newer && !shown.contains(&entry.key.to_string())
         });
         unlisted.map(|entry| entry.key.clone()).collect()

@@ -295,3 +295,42 @@ fn l14_a_change_without_an_answer_is_in_doubt_until_a_read() {
     store.update(|state| state.doubt("a"));
     assert_eq!(pods(&store), [""; 0]);
 }
+
+#[test]
+fn the_numbers_of_sets_and_pods_follow_each_change() {
+    let store = store();
+    let counts = |change: &dyn Fn(&mut State) -> Changed| {
+        store.update(|state| {
+            change(state);
+            state.counts()
+        })
+    };
+    // An empty selector is invalid.
+    let blog = |version, labels: &Value| {
+        let mut object = set("blog", "blog", version, labels);
+        object.metadata.generation = Some(i64::from(version));
+        object
+    };
+    assert_eq!(counts(&|state| state.apply_pod(live("a", 2))), (1, 0, 1));
+    assert_eq!(
+        counts(&|state| state.apply_set(blog(3, &json!({})))),
+        (2, 1, 1)
+    );
+    assert_eq!(
+        counts(&|state| state.apply_set(blog(4, &json!({})))),
+        (2, 1, 1)
+    );
+    assert_eq!(
+        counts(&|state| state.apply_set(blog(5, &json!({ "app": "blog" })))),
+        (2, 0, 1)
+    );
+    assert_eq!(
+        counts(&|state| state.apply_set(blog(6, &json!({})))),
+        (2, 1, 1)
+    );
+    assert_eq!(
+        counts(&|state| state.remove_set(&SetKey::new("shop", "blog"))),
+        (1, 0, 1)
+    );
+    assert_eq!(counts(&|state| state.end_pod("a")), (1, 0, 0));
+}

@@ -115,7 +115,7 @@ async fn c5_overlapping_selectors_are_reported_on_both_sets() {
         .await;
 }
 
-/// The view of the set stands still while it is deleted without its pods: they are not adopted for it, or they would be deleted.
+/// The watch of the set is silent while it is deleted without its pods: they are not adopted for it, or they would be deleted.
 #[tokio::test(start_paused = true)]
 async fn c7_pods_of_a_deleted_set_are_not_adopted_from_a_stale_view() {
     let world = World::running(3, &json!({})).await;

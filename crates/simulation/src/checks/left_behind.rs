@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use federation_controller::clock::SLEW_DIVISOR;
 use sim_cluster::{Api, Change, Object};
 use tokio::time::Duration;
 
@@ -13,9 +14,6 @@ use crate::{set_kind, sim_federation::NAMESPACE};
 
 /// The longest pause after lists that failed, and the next list.
 const LIST_PAUSE: Duration = Duration::from_secs(45);
-
-/// By which part the controller's time passes faster while it catches up with a clock that was put forward.
-const SLEW: f64 = 0.1;
 
 /// Checks a change of the host by which the controller may remove the finalizer of a deleted set.
 pub(crate) fn of_release(
@@ -30,7 +28,7 @@ pub(crate) fn of_release(
     let deadline = observed.config().deletion_deadline;
     let earliest = since.checked_sub(deadline).unwrap_or(since);
     // The controller's clock may be ahead: then its time passes faster.
-    let passed = since.elapsed().mul_f64(1.0 + SLEW);
+    let passed = since.elapsed().mul_f64(1.0 + 1.0 / f64::from(SLEW_DIVISOR));
     if passed >= deadline || observed.has_host_clock_jumped_since(earliest) {
         return None;
     }
