@@ -355,8 +355,12 @@ impl Goal {
         }
         if !self.undecided.is_empty() {
             let available = running(runner, name, &sets);
-            // What is found in a broken member may be rolled over at any time.
-            let budget = rollout.map_or(0, |rollout| rollout.limits(&frs).unavailable);
+            // What is found in a broken member may be rolled over at any time, and pods that a silent watch last showed as unavailable
+            // without regard to the budget.
+            let budget = rollout.map_or(0, |rollout| {
+                let lent = rollout::lent(&object, &self.undecided);
+                rollout.limits(&frs).unavailable.max(lent)
+            });
             let held = self.held_by_dead_nodes(runner, &sets);
             let wanted = self.least_wanted(runner, &frs);
             let wanted = wanted.saturating_sub(budget + held);

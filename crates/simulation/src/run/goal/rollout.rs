@@ -1,5 +1,7 @@
 //! Whether the rollout of a FederatedDeployment has ended, by its status.
 
+use fedrs_api::RolloutStatus;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// What of the status does not say that all members have the template, and that nothing is lent any more.
@@ -24,4 +26,13 @@ pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
         .as_object()
         .filter(|loans| !loans.is_empty());
     loans.map(|loans| format!("loans are left: {}", Value::Object(loans.clone())))
+}
+
+/// The pods that some members may make unavailable with what is lent to them.
+pub(super) fn lent(object: &Value, members: &[String]) -> u64 {
+    let status = RolloutStatus::deserialize(&object["status"]["rollout"]).unwrap_or_default();
+    let lent = members
+        .iter()
+        .filter_map(|member| status.record.loans.get(member));
+    lent.map(|loan| loan.strategy.unavailable).sum()
 }
