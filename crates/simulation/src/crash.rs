@@ -51,6 +51,8 @@ pub trait WriteObserver: Send + Sync {
     fn delay(&self, cluster: &str) -> Option<Duration>;
     /// A change that takes effect late is on its way, or has arrived.
     fn in_flight(&self, cluster: &str, request: &DelayedRequest);
+    /// Whether a backup was restored since then, for which the API server was started again: it handles no request of before.
+    fn was_restored_since(&self, cluster: &str, time: Instant) -> bool;
     /// The controller knows the result: the code of the response, or none if there was no response.
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>);
     /// The controller has got a response to a list.
@@ -264,21 +266,20 @@ impl CrashableService {
             arrives: Instant::now() + delay,
             has_arrived: false,
         };
-        let observe = {
-            let (observer, cluster) = (self.lifetime.0.observer.clone(), self.cluster.clone());
-            move |delayed: &DelayedRequest| {
-                if let Some(observer) = &observer {
-                    observer.in_flight(&cluster, delayed);
-                }
-            }
-        };
-        observe(&delayed);
+        let observer = self.lifetime.0.observer.clone();
+        let observer = observer.expect("it says how late the request is");
+        let (cluster, sent) = (self.cluster.clone(), Instant::now());
+        observer.in_flight(&cluster, &delayed);
         let arrival = tokio::spawn(async move {
             sleep(delay).await;
-            let request = Request::from_parts(parts, Body::from(body.to_vec()));
-            let answer = self.send(request).await;
+            let answer = if observer.was_restored_since(&cluster, sent) {
+                Err("the API server was started again".into())
+            } else {
+                let request = Request::from_parts(parts, Body::from(body.to_vec()));
+                self.send(request).await
+            };
             delayed.has_arrived = true;
-            observe(&delayed);
+            observer.in_flight(&cluster, &delayed);
             answer
         });
         arrival.await?

@@ -113,7 +113,13 @@ impl Observed {
 
     /// Whether the member was restored: for half an hour its watches may not show what was, if it has given as many versions since.
     pub(super) fn was_restored(&self, member: &str) -> bool {
-        self.members[member].was_restored
+        self.members[member].restored.is_some()
+    }
+
+    /// Whether the member was restored then or later.
+    pub(crate) fn was_restored_since(&self, member: &str, time: Instant) -> bool {
+        let restored = self.members.get(member).and_then(|member| member.restored);
+        restored.is_some_and(|restored| restored >= time)
     }
 
     /// Whether the controller has listed anything since then of a member that was restored: before, its view may have been
@@ -121,7 +127,7 @@ impl Observed {
     pub(crate) fn was_seen_wrongly_since(&self, member: &str, time: Instant) -> bool {
         let member = &self.members[member];
         let mut listed = member.listed.iter().flatten();
-        member.was_restored && listed.any(|listed| *listed >= time)
+        member.restored.is_some() && listed.any(|listed| *listed >= time)
     }
 
     /// Whether no status shows what was requested of a member, as the host could not be reached, and the present controller has not

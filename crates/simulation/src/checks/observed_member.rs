@@ -38,8 +38,8 @@ pub(super) struct ObservedMember {
     pub(super) listed: [Option<Instant>; 2],
     /// When the controller last listed its Deployments.
     pub(super) deployments_listed: Option<Instant>,
-    /// Whether it was ever restored from a backup.
-    pub(super) was_restored: bool,
+    /// When it was last restored from a backup.
+    pub(super) restored: Option<Instant>,
     /// By set.
     pub(super) local: BTreeMap<String, LocalSet>,
 }
@@ -69,7 +69,7 @@ impl ObservedMember {
             is_drained: History::starting(false),
             listed: [None; 2],
             deployments_listed: None,
-            was_restored: false,
+            restored: None,
             local: sets
                 .iter()
                 .map(|&(set, kind)| (set.to_owned(), LocalSet::new(kind)))
@@ -86,7 +86,7 @@ impl ObservedMember {
 
     /// It has the objects that its API server shows, and no others.
     pub(super) fn restored(&mut self, api: &Api) {
-        self.was_restored = true;
+        self.restored = Some(Instant::now());
         let named = |object: Object| (crate::name_of(&object), object);
         for (name, local) in &mut self.local {
             let set = api.get(set_kind::local(local.kind), NAMESPACE, name);

@@ -41,7 +41,7 @@ pub struct Switch(Arc<State>);
 #[derive(Default)]
 struct State {
     attack: Mutex<Option<Attack>>,
-    /// Collections of pods and sets that were watched since the last switch.
+    /// Collections that were watched since the last switch.
     watched: Mutex<BTreeSet<String>>,
     switched: Notify,
 }
@@ -66,8 +66,7 @@ impl Switch {
 
     /// Whether this is the first watch of its collection since the switch: it is refused, so that the client lists again.
     fn is_expired(&self, call: &Call) -> bool {
-        let is_watch = call.is_watch && matches!(&*call.resource, "pods" | "replicasets");
-        is_watch && self.0.watched.lock().insert(call.path.clone())
+        call.is_watch && self.0.watched.lock().insert(call.path.clone())
     }
 }
 

@@ -12,7 +12,11 @@ use futures::{FutureExt, future::select_all};
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use sim_cluster::AuditEvent;
-use tokio::{sync::mpsc, task::JoinHandle, time::Duration};
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{Duration, Instant},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::Recorder;
@@ -107,6 +111,11 @@ impl WriteObserver for Writer {
 
     fn in_flight(&self, cluster: &str, request: &DelayedRequest) {
         self.recorder.in_flight(cluster, request);
+    }
+
+    fn was_restored_since(&self, cluster: &str, time: Instant) -> bool {
+        self.recorder
+            .observe(|observed| observed.was_restored_since(cluster, time))
     }
 
     fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>) {

@@ -358,8 +358,7 @@ impl Goal {
             // What is found in a broken member may be rolled over at any time, and pods that a silent watch last showed as unavailable
             // without regard to the budget.
             let budget = rollout.map_or(0, |rollout| {
-                let lent = rollout::lent(&object, &self.undecided);
-                rollout.limits(&frs).unavailable.max(lent)
+                rollout.limits(&frs).unavailable.max(rollout::lent(&object))
             });
             let held = self.held_by_dead_nodes(runner, &sets);
             let wanted = self.least_wanted(runner, &frs);

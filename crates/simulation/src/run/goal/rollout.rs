@@ -28,11 +28,9 @@ pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
     loans.map(|loans| format!("loans are left: {}", Value::Object(loans.clone())))
 }
 
-/// The pods that some members may make unavailable with what is lent to them.
-pub(super) fn lent(object: &Value, members: &[String]) -> u64 {
+/// The pods that members may make unavailable with what is lent to them.
+pub(super) fn lent(object: &Value) -> u64 {
     let status = RolloutStatus::deserialize(&object["status"]["rollout"]).unwrap_or_default();
-    let lent = members
-        .iter()
-        .filter_map(|member| status.record.loans.get(member));
-    lent.map(|loan| loan.strategy.unavailable).sum()
+    let loans = status.record.loans.values();
+    loans.map(|loan| loan.strategy.unavailable).sum()
 }
