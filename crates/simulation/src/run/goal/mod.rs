@@ -284,7 +284,7 @@ impl Goal {
         Some((wanted, frs.replicas.into()))
     }
 
-    /// Of a set whose template all members reject: what the local sets that it has do not run.
+    /// Of a set whose template all members reject: what the local sets that it has do not run, or run beyond N.
     fn pending_of_rejected(&self, runner: &Runner, frs: &ValidFrs) -> Option<String> {
         let name = &frs.key.name;
         let has_set = |member: &&String| {
@@ -297,7 +297,8 @@ impl Goal {
         let (_, wanted) = runner.federation.planned_layout(frs, &accepting);
         let sets = runner.federation.sets(name);
         let available: u64 = accepting.iter().map(|member| sets[member].available).sum();
-        (available < wanted && self.undecided.is_empty())
+        let is_right = (wanted..=frs.replicas.into()).contains(&available);
+        (!is_right && self.undecided.is_empty())
             .then(|| format!("{name}: {available} of {wanted} replicas are available: {sets:?}"))
     }
 
