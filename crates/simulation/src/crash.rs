@@ -46,9 +46,9 @@ pub enum CrashPoint {
 pub trait WriteObserver: Send + Sync {
     /// An API server has handled a write, whether or not its response arrives.
     fn handled(&self, cluster: &str, event: &AuditEvent);
-    /// After which time the next change of a ReplicaSet takes effect, whether or not the controller still waits for the response;
-    /// none for a usual one.
-    fn delay(&self, cluster: &str) -> Option<Duration>;
+    /// After which time the next change of the local set of this name takes effect, whether or not the controller still waits for
+    /// the response; none for a usual one.
+    fn delay(&self, cluster: &str, name: &str) -> Option<Duration>;
     /// A change that takes effect late is on its way, or has arrived.
     fn in_flight(&self, cluster: &str, request: &DelayedRequest);
     /// Whether a backup was restored since then, for which the API server was started again: it handles no request of before.
@@ -242,8 +242,9 @@ impl CrashableService {
     /// After which time a request takes effect, if it is to be late.
     fn delay(&self, request: &Request<Body>) -> Option<Duration> {
         let observer = self.lifetime.0.observer.as_ref()?;
-        let is_change = request.method() == Method::PATCH && is_local_set(request.uri().path());
-        is_change.then(|| observer.delay(&self.cluster))?
+        let path = request.uri().path();
+        let is_change = request.method() == Method::PATCH && is_local_set(path);
+        is_change.then(|| observer.delay(&self.cluster, last_segment(path)))?
     }
 
     /// Sends a request that arrives after `delay`, also if nobody waits for its response by then.
@@ -255,13 +256,7 @@ impl CrashableService {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let mut delayed = DelayedRequest {
-            set: parts
-                .uri
-                .path()
-                .rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            set: last_segment(parts.uri.path()).to_owned(),
             replicas: requested_replicas(&body),
             arrives: Instant::now() + delay,
             has_arrived: false,
@@ -349,6 +344,11 @@ fn is_list(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     let mut options = query.split('&');
     !options.any(|option| option == "limit=1" || option.starts_with("watch="))
+}
+
+/// The name of the object, or of its subresource.
+fn last_segment(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Whether this is the path of an object that may be a local set.

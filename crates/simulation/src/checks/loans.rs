@@ -50,6 +50,11 @@ impl Lent<'_> {
         for (member, part) in self.observed.parts(self.name) {
             let since = self.observed.oldest_belief(member);
             let (old, new) = (loan(&self.old, member), loan(&self.new, member));
+            let is_lent = [old, new].into_iter().any(|loan| loan != Reach::default());
+            if !part.is_ours() && !is_lent {
+                // Such as that of an earlier set of this name, which was released.
+                continue;
+            }
             grows.0 |= new.unavailable > old.unavailable;
             grows.1 |= new.surge > old.surge;
             let reach = most(part.reach.since(since));

@@ -414,6 +414,11 @@ impl Observed {
         set.is_some_and(|set| *set_kind::local(set.kind) == change.kind)
     }
 
+    /// Whether a user has created a set of this name.
+    pub(crate) fn is_set_of_user(&self, name: &str) -> bool {
+        self.sets.contains_key(name)
+    }
+
     /// The kind of a set.
     pub(crate) fn kind(&self, set: &str) -> SetKind {
         self.sets[set].kind

@@ -105,8 +105,8 @@ impl WriteObserver for Writer {
         self.recorder.handled(&self.process, cluster, event);
     }
 
-    fn delay(&self, cluster: &str) -> Option<Duration> {
-        self.recorder.delay(cluster)
+    fn delay(&self, cluster: &str, name: &str) -> Option<Duration> {
+        self.recorder.delay(cluster, name)
     }
 
     fn in_flight(&self, cluster: &str, request: &DelayedRequest) {

@@ -186,8 +186,11 @@ impl Recorder {
         self.report(&state);
     }
 
-    /// After which time the next change of a ReplicaSet arrives, if it is late.
-    pub(crate) fn delay(&self, cluster: &str) -> Option<Duration> {
+    /// After which time the next change of a local set arrives, if it is late. Those of ReplicaSets of Deployments are not.
+    pub(crate) fn delay(&self, cluster: &str, name: &str) -> Option<Duration> {
+        if !self.observe(|observed| observed.is_set_of_user(name)) {
+            return None;
+        }
         let mut state = self.state.lock();
         let (left, delay) = state.delays.get_mut(cluster)?;
         *left = left.checked_sub(1)?;
