@@ -209,6 +209,12 @@ impl Share {
             (own.unavailable + self.more.unavailable).min(found.replicas),
             (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),
         );
+        // One pod beyond its replicas runs, or may run, anyway. Replicas beyond N may use up the surge until the rollout has ended:
+        // moves wait for it.
+        let wanted = match wanted.pods() {
+            0 if own.surge > 0 => Strategy::WITHOUT_LOAN,
+            _ => wanted,
+        };
         let wanted = match rollout.budget {
             Budget::RollingUpdate { .. } => wanted,
             Budget::Recreate if wanted.unavailable < found.replicas || !state.loans.is_empty() => {

@@ -524,6 +524,31 @@ fn l6_pods_beyond_the_replicas_use_the_surge() {
     assert_eq!(lent(&decision), [("eu", 0, 1)]);
 }
 
+/// Three replicas, of two that users want, with a broken pod beside them: the third one is removed once the rollout has ended.
+#[test]
+fn l22_replicas_beyond_n_that_wait_for_a_rollout_do_not_lock_it() {
+    let broken = Deployment {
+        revision: "broken",
+        pods: 4,
+        available: 3,
+        ..rolling(3, 1, lends(0, 1))
+    };
+    let members = [member("eu", broken)];
+    let rollout = Rollout {
+        replicas: 2,
+        ..rollout(&members, 0, 1)
+    };
+    assert!(Account::of(&rollout, &State::default()).members[0].moves_wait);
+    let decision = step(&rollout, &State::default(), at(0));
+    assert_eq!(lent(&decision), [("eu", 0, 1)]);
+    // As well if the broken template was rolled out with a loan.
+    let mut lent_before = state(&[("eu", lends(0, 1))]);
+    lent_before.loans.get_mut("eu").expect("it is lent").revision = "broken".to_owned();
+    let decision = step(&rollout, &lent_before, at(0));
+    assert_eq!(lent(&decision), [("eu", 0, 1)]);
+    assert_eq!(decision.state.loans["eu"].revision, "new");
+}
+
 #[test]
 fn l14_a_loan_is_written_at_the_generation_that_it_names() {
     let scaled = Deployment {

@@ -156,8 +156,13 @@ impl Observed {
 
     /// Whether replicas can run in the member.
     pub(crate) fn has_ready_nodes(&self, member: &str) -> bool {
-        let nodes = &self.members[member].nodes;
-        nodes.is_empty() || nodes.values().any(|ready| *ready)
+        self.members[member].has_ready_nodes()
+    }
+
+    /// Whether a node of the member was ready then or later after none was.
+    pub(crate) fn have_nodes_returned_since(&self, member: &str, time: Instant) -> bool {
+        let returned = self.members[member].nodes_returned;
+        returned.is_some_and(|returned| returned >= time)
     }
 
     /// Whether the controller cannot see the present state of the member. Once an outage has ended, it can at any moment.

@@ -18,6 +18,8 @@ pub(super) struct ObservedMember {
     pub(super) visibility: Visibility,
     /// Whether each node is ready; those that have not changed yet are.
     pub(super) nodes: BTreeMap<String, bool>,
+    /// When one of them was last ready again while none was.
+    pub(super) nodes_returned: Option<Instant>,
     /// Nodes without power, whose pods do not run, whatever their status says.
     pub(super) nodes_without_power: BTreeSet<String>,
     /// Nodes that have failed: no controller of the member may have noticed.
@@ -59,6 +61,7 @@ impl ObservedMember {
         Self {
             visibility: Visibility::default(),
             nodes: BTreeMap::new(),
+            nodes_returned: None,
             nodes_without_power: BTreeSet::new(),
             failed_nodes: BTreeSet::new(),
             power_lost_at: None,
@@ -129,10 +132,14 @@ impl ObservedMember {
             return self.count();
         }
         if change.kind == *kinds::NODES {
+            let had_ready = self.has_ready_nodes();
             self.nodes.remove(&change.name);
             let ready = change.new.as_ref().map(is_ready_node);
             let entry = ready.map(|ready| (change.name.clone(), ready));
             self.nodes.extend(entry);
+            if !had_ready && self.has_ready_nodes() {
+                self.nodes_returned = Some(Instant::now());
+            }
             return self.count();
         }
         if change.kind != *kinds::PODS {
@@ -147,6 +154,11 @@ impl ObservedMember {
             }
         }
         self.count()
+    }
+
+    /// Whether replicas can run in it.
+    pub(super) fn has_ready_nodes(&self) -> bool {
+        self.nodes.is_empty() || self.nodes.values().any(|ready| *ready)
     }
 
     /// Counts the pods that run. Whether there are others than before.

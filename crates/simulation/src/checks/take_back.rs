@@ -75,6 +75,7 @@ fn returned(scale_down: &ScaleDown<'_>, since: Instant) -> bool {
     members.any(|member| {
         (member == scale_down.member || !observed.is_hidden(member))
             && (observed.outage_since(member, since).is_some()
+                || observed.have_nodes_returned_since(member, since)
                 || observed.was_seen_wrongly_since(member, since))
     })
 }
