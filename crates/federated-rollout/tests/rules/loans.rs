@@ -543,7 +543,11 @@ fn l22_replicas_beyond_n_that_wait_for_a_rollout_do_not_lock_it() {
     assert_eq!(lent(&decision), [("eu", 0, 1)]);
     // As well if the broken template was rolled out with a loan.
     let mut lent_before = state(&[("eu", lends(0, 1))]);
-    lent_before.loans.get_mut("eu").expect("it is lent").revision = "broken".to_owned();
+    lent_before
+        .loans
+        .get_mut("eu")
+        .expect("it is lent")
+        .revision = "broken".to_owned();
     let decision = step(&rollout, &lent_before, at(0));
     assert_eq!(lent(&decision), [("eu", 0, 1)]);
     assert_eq!(decision.state.loans["eu"].revision, "new");

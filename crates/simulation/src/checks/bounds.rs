@@ -124,7 +124,10 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
                 now
             } else {
                 let requested = observed.known_request(other, part);
-                let held = part.held_without_node(observed.oldest_belief(other));
+                let oldest = observed.oldest_belief(other);
+                let mut rollouts = observed.rollout_status(name).since(oldest);
+                let was_lent = rollouts.any(|status| status.record.loans.contains_key(other));
+                let held = part.held_without_node(oldest, was_lent, config.unscheduled_timeout);
                 held.map_or(requested, |running| requested.min(running))
             }
         });

@@ -12,6 +12,8 @@ use crate::{crash::DelayedRequest, history::History, set_kind::template_of};
 pub(crate) const OTHER_FEDERATION: &str = "other";
 /// How long an API server takes to carry out a request.
 const HANDLING: Duration = Duration::from_millis(3);
+/// Times in statuses are in whole seconds.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A change that has been sent and takes effect later.
 pub(super) struct InFlight {
@@ -156,12 +158,21 @@ impl LocalSet {
         });
     }
 
-    /// Of a Deployment that may count as rolling, as it has been at some time since `oldest`: the most that it had a node for, or
-    /// was to have. The others stay until the rollout has ended, and are replaced beside it.
-    pub(super) fn held_without_node(&self, oldest: Instant) -> Option<u64> {
+    /// Of a Deployment that may count as rolling, as it has been at some time since `oldest`, or had a loan then: the most that it had
+    /// a node for, or was to have, unless what is requested has had time to get a node. The others stay until the rollout has ended,
+    /// and are replaced beside it.
+    pub(super) fn held_without_node(
+        &self,
+        oldest: Instant,
+        was_lent: bool,
+        timeout: Option<Duration>,
+    ) -> Option<u64> {
         let is_rolling = self.kind == SetKind::FederatedDeployment
-            && self.complete.since(oldest).any(String::is_empty);
-        let most = self.placed.since(oldest).chain(self.planned.since(oldest));
+            && (was_lent || self.complete.since(oldest).any(String::is_empty));
+        let age = self.desired.changed().elapsed() + SECOND;
+        let had_time = timeout.is_some_and(|timeout| age >= timeout);
+        let planned = self.planned.since(oldest).filter(|_| !had_time);
+        let most = self.placed.since(oldest).chain(planned);
         most.max().copied().filter(|_| is_rolling)
     }
 
