@@ -164,10 +164,11 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
             .since(since)
             .all(|had| *had != written.template)
     };
-    // A step that has begun stays so: it does not wait for a Deployment that is created later, with the template.
+    // A step that is complete stays so: no later one waits for a Deployment that is created since then, with the template.
     let record = observed.rollout_status(written.name);
-    let begun = record.since_when(|status| status.record.begun.len() > place);
-    let is_later = |part: &LocalSet| {
+    let is_later = |name: &str, part: &LocalSet| {
+        let next = spec.step_of(name) + 1;
+        let begun = record.since_when(|status| status.record.begun.len() > next);
         let created = part.template.since_when(|had| *had == written.template);
         let had_no_other = !part.template.since(since).any(has_other);
         had_no_other
@@ -175,7 +176,8 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
                 .zip(created)
                 .is_some_and(|(begun, created)| begun <= created)
     };
-    let earlier = others().filter(|(name, part)| spec.step_of(name) < place && !is_later(part));
+    let is_earlier = |name: &str| spec.step_of(name) < place;
+    let earlier = others().filter(|(name, part)| is_earlier(name) && !is_later(name, part));
     let mut waited_for = earlier.filter(|(name, part)| is_waited_for(observed, name, part, since));
     if let Some((behind, _)) = waited_for.find(|(_, part)| is_behind(part)) {
         let what = written.what(member);
