@@ -273,6 +273,12 @@ pub(super) async fn deletion(
     rejections: u32,
 ) -> Result<(), Failed> {
     let (pods, layout) = (pods(runner, set), runner.federation.layout(set));
+    // The template of a Deployment that an earlier set of this name released labels the pods that are created since.
+    let mut members = runner.federation.member_names();
+    members.retain(|member| {
+        let local = runner.federation.local_set(member, set);
+        local.is_none_or(|local| is_labeled(&local))
+    });
     let policy = if deletes { "Delete" } else { "Orphan" };
     edit(
         runner,
@@ -294,7 +300,6 @@ pub(super) async fn deletion(
     // A release changes no template of a Deployment, which would replace its pods.
     let changes_template = runner.federation.kind_of(set) == SetKind::FederatedReplicaSet;
     let left = |runner: &Runner| {
-        let members = runner.federation.member_names();
         let local_set = members.iter().find_map(|member| {
             let local = runner.federation.local_set(member, set)?;
             let template = &local["spec"]["template"]["metadata"];
@@ -302,7 +307,7 @@ pub(super) async fn deletion(
             let is_ours = is_labeled(&local) || changes_template && has_label;
             is_ours.then(|| format!("{member} has its ReplicaSet"))
         });
-        local_set.or_else(|| labeled_pod(runner, set))
+        local_set.or_else(|| labeled_pod(runner, &members, set))
     };
     // Its pods take a while to terminate.
     reached(
@@ -346,8 +351,7 @@ fn reject_writes(runner: &Runner, set: &str, times: u32) {
 
 /// A pod of a ReplicaSet that the controller wrote, with the label of the set. One whose ReplicaSet somebody deleted without it
 /// belongs to nobody, or to what somebody created instead.
-fn labeled_pod(runner: &Runner, set: &str) -> Option<String> {
-    let members = runner.federation.member_names();
+fn labeled_pod(runner: &Runner, members: &[String], set: &str) -> Option<String> {
     members.iter().find_map(|member| {
         let api = runner.federation.member(member).api();
         let local = runner.federation.stored_set(member, set);
