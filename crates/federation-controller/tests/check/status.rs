@@ -150,6 +150,30 @@ fn f6_reconciling_is_present_only_while_there_is_something_to_do() {
     assert_eq!(reason(&world), because("InsufficientCapacity"));
 }
 
+/// As for a moment after the first FederatedDeployment: the Deployments of the members are listed from then on.
+#[test]
+fn f18_replicas_without_a_cluster_whose_state_is_known_do_not_lack_capacity() {
+    let spec = json!({ "clusters": { "a": { "weight": 1, "maxReplicas": 4 } } });
+    let mut world = World::new(frs(9, spec), &["a", "b"]);
+    world.now = 600;
+    world.members[0].sync = SyncState::NotSynced;
+    let decided = world.check();
+    assert_eq!(condition_reason(&decided, "Placed"), "MemberUnknown");
+    let message = &find(&decided.status.conditions, ConditionType::Placed)
+        .unwrap()
+        .message;
+    assert_eq!(
+        message,
+        "9 of 9 replicas have no cluster: the state of a is not known"
+    );
+    assert_eq!(decided.events, []);
+    world.previous = decided.status;
+    world.members[0].sync = SyncState::Synced;
+    let decided = world.check();
+    assert_eq!(condition_reason(&decided, "Placed"), "InsufficientCapacity");
+    assert_eq!(decided.events[0].reason, "InsufficientCapacity");
+}
+
 #[test]
 fn f33_after_a_restart_an_unreachable_member_counts_as_last_known() {
     let mut world = World::settled(9);

@@ -2,7 +2,8 @@
 
 use controller_base::event::Event;
 use fedrs_api::{
-    ClusterWait, ConditionType, EventReason, FederatedReplicaSetStatus, WaitReason,
+    ClusterWait, ConditionReason, ConditionType, EventReason, FederatedReplicaSetStatus,
+    WaitReason,
     conditions::{find, is_true},
     pluralize,
 };
@@ -39,7 +40,13 @@ pub(super) fn events(
         }
     }
     if let Some((reason, message)) = &placement.unplaced {
-        if status.unplaced_replicas != previous.unplaced_replicas {
+        // The MemberCluster says why a member is unknown; one whose Deployments are listed for the first time is so for a moment.
+        let is_known = *reason != ConditionReason::MemberUnknown;
+        let placed = find(&previous.conditions, ConditionType::Placed);
+        let was_unknown =
+            placed.is_some_and(|placed| placed.reason == ConditionReason::MemberUnknown.as_str());
+        let is_other = status.unplaced_replicas != previous.unplaced_replicas || was_unknown;
+        if is_known && is_other {
             let message = placement.with_unknown_names(message);
             events.push(Event::warning(*reason, message));
         }

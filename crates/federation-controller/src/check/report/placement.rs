@@ -40,22 +40,28 @@ impl PlacementReport {
 /// Why replicas have no cluster.
 fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
     let frs = decision.snapshot.frs;
-    let members = || {
+    let counted = || {
         let evaluations = decision.evaluations.iter();
-        let counted = evaluations.filter(|member| !member.eligibility.is_duplicate());
-        counted.map(|member| member.member)
+        evaluations.filter(|member| !member.eligibility.is_duplicate())
     };
+    let members = || counted().map(|member| member.member);
     let is_selected = |member: &Member| {
         let preference = frs.placement.for_cluster(&member.name);
         preference.is_some_and(|preference| preference.weight > 0 || preference.min_replicas > 0)
     };
-    let mut selected = members().filter(|member| is_selected(member)).peekable();
-    let (reason, why) = if selected.peek().is_none() {
+    let selected = || counted().filter(|member| is_selected(member.member));
+    let open = || selected().filter(|member| !is_closed_to_namespace(member.member));
+    let (reason, why) = if selected().next().is_none() {
         let why = "the placement selects no member cluster";
         (ConditionReason::NoMatchingCluster, why.to_owned())
-    } else if selected.all(is_closed_to_namespace) {
+    } else if open().next().is_none() {
         let why = namespace_not_taken(decision);
         (ConditionReason::NamespaceNotTaken, why)
+    } else if open().all(|member| member.eligibility.is_unknown()) {
+        let names = open().map(|member| member.member.name.clone());
+        let names = short_list(names, ", ").unwrap_or_default();
+        let why = format!("the state of {names} is not known");
+        (ConditionReason::MemberUnknown, why)
     } else {
         let why = "preferences and capacities allow no more";
         (ConditionReason::InsufficientCapacity, why.to_owned())
