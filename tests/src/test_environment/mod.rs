@@ -18,6 +18,7 @@ mod clusters;
 mod commands;
 mod embedded;
 mod kubectl;
+mod local_controllers;
 mod observe;
 mod processes;
 mod program;
@@ -46,7 +47,9 @@ pub use self::{
     kubectl::{CommandOutput, KubectlSession},
     spec::{Capability, TestEnvironmentSpec, short_waits},
 };
-use self::{embedded::Embedded, real::Real, spec::NAMESPACE_PREFIX};
+use self::{
+    embedded::Embedded, local_controllers::LocalProcess, real::Real, spec::NAMESPACE_PREFIX,
+};
 use crate::ReadyWatcher;
 
 /// The timeout of a request to a member.
@@ -62,6 +65,8 @@ pub struct TestEnvironment {
     host: Client,
     members: BTreeMap<String, Client>,
     clusters: Clusters,
+    /// By member.
+    local_controllers: BTreeMap<String, LocalProcess>,
 }
 
 enum Clusters {
@@ -90,6 +95,7 @@ impl TestEnvironment {
             host,
             members,
             clusters,
+            local_controllers: BTreeMap::new(),
         };
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": env.namespace } });
         for client in env.all_clients() {
@@ -294,7 +300,7 @@ impl TestEnvironment {
     fn log(&self) -> String {
         match &self.clusters {
             Clusters::Embedded(_) => String::new(),
-            Clusters::Real(real) => real.log(),
+            Clusters::Real(real) => format!("{}\n{}", real.log(), self.local_logs()),
         }
     }
 }

@@ -12,8 +12,10 @@ mod kstatus;
 mod kubectl;
 mod leader;
 mod local_replica_sets;
+mod member_set;
 mod members;
 mod placement;
+mod replica_sets;
 mod rollouts;
 
 use std::process::ExitCode;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         .collect();
     scenarios.extend(with_deployments);
     scenarios.extend(rollouts());
+    scenarios.extend(replica_sets::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 
