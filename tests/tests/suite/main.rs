@@ -12,6 +12,7 @@ mod kstatus;
 mod kubectl;
 mod leader;
 mod local_replica_sets;
+mod local_updates;
 mod member_set;
 mod members;
 mod placement;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     scenarios.extend(with_deployments);
     scenarios.extend(rollouts());
     scenarios.extend(replica_sets::scenarios());
+    scenarios.extend(local_updates::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 
