@@ -13,10 +13,8 @@ use federation_controller::{clock::Clock, election::Fence};
 use fedrs_api::names::SYSTEM_NAMESPACE;
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
-use local_controller::{
-    LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running, rbac,
-};
-use serde_json::{Value, json};
+use local_controller::{LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running};
+use serde_json::Value;
 use sim_cluster::{SimCluster, User};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -29,6 +27,7 @@ use super::{
     service_account,
     spec::{is_missing, short_waits},
 };
+use crate::local_manifests;
 
 /// A controller of LocalReplicaSets; `None` while it is killed.
 pub(super) enum LocalProcess {
@@ -96,12 +95,7 @@ impl TestEnvironment {
     async fn prepare_local_controller(&self, member: &str) -> LocalProcess {
         match &self.clusters {
             Clusters::Embedded(embedded) => {
-                let crd = json!(fedrs_api::crd::local_replica_set());
-                let manifests = rbac::manifests(None, None);
-                let manifests = manifests.iter().map(|manifest| manifest.to_value());
-                for object in std::iter::once(crd).chain(manifests) {
-                    self.install(member, &object).await;
-                }
+                local_manifests::install(&self.members[member]).await;
                 let account = User::service_account(SYSTEM_NAMESPACE, LEASE);
                 let cluster = embedded.federation().member(member);
                 cluster.api().admit_token(TOKEN, account);
@@ -123,29 +117,6 @@ impl TestEnvironment {
                 }
                 LocalProcess::Program(directory, None)
             }
-        }
-    }
-
-    /// Creates an object of a manifest in a member, unless it exists.
-    async fn install(&self, member: &str, object: &Value) {
-        const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let namespace = text(&object["metadata"]["namespace"]);
-        let path = match text(&object["kind"]).as_str() {
-            "CustomResourceDefinition" => {
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned()
-            }
-            "Namespace" => "/api/v1/namespaces".to_owned(),
-            "ServiceAccount" => format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
-            "ClusterRole" => format!("{RBAC}/clusterroles"),
-            "ClusterRoleBinding" => format!("{RBAC}/clusterrolebindings"),
-            "Role" => format!("{RBAC}/namespaces/{namespace}/roles"),
-            "RoleBinding" => format!("{RBAC}/namespaces/{namespace}/rolebindings"),
-            kind => panic!("no manifest has a {kind}"),
-        };
-        match self.on_member(member, "POST", &path, object).await {
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            answer => _ = answer.expect("an administrator can install it"),
         }
     }
 }

@@ -41,6 +41,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 
+pub(crate) use self::audit_log::read as audit_entries;
 pub use self::{
     audit_log::AuditEntry,
     clusters::{ClusterKind, Shared},
@@ -303,6 +304,11 @@ impl TestEnvironment {
             Clusters::Real(real) => format!("{}\n{}", real.log(), self.local_logs()),
         }
     }
+}
+
+/// A kubeconfig like `direct`, an administrator's, with a new token of a controller's `account`.
+pub(crate) async fn account_kubeconfig(account: &str, direct: &str) -> String {
+    service_account::kubeconfig(account, direct, direct).await
 }
 
 /// The prefix of the namespaces of this run's scenarios.
