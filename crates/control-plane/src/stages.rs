@@ -114,13 +114,13 @@ pub(crate) fn stages() -> String {
     let not_ready = json!({ "key": ".status.conditions.[] | select( .type == \"Ready\" ) | .status", "operator": "NotIn", "values": ["True"] });
     let deleted =
         |operator: &str| json!({ "key": ".metadata.deletionTimestamp", "operator": operator });
-    let pod = |state: &str, template: &str| {
+    let pod = |state: &str, status: &str| {
         let selected = json!({ "key": POD_STATE.trim(), "operator": "In", "values": [state] });
         stage(
             &format!("pod-{state}"),
             "Pod",
             &[deleted("DoesNotExist"), selected],
-            &json!({ "statusTemplate": format!("{GATES}{template}") }),
+            &json!({ "patches": [patch(status)] }),
         )
     };
     let stages = [
@@ -141,6 +141,16 @@ pub(crate) fn stages() -> String {
         ),
     ];
     stages.map(|stage| format!("{stage:#}\n")).join("---\n")
+}
+
+/// A patch of the status of exactly the pod that was seen: kwok repeats rejected requests later, by the name of a pod that may have
+/// been recreated meanwhile, and sends others in any order. What conflicts is decided again when the change is seen.
+fn patch(status: &str) -> Value {
+    let seen = ["uid", "resourceVersion"];
+    let seen = seen.map(|field| format!("  {field}: {{{{ .metadata.{field} | Quote }}}}\n"));
+    let status: String = status.lines().map(|line| format!("  {line}\n")).collect();
+    let template = format!("{GATES}metadata:\n{}status:\n{status}", seen.concat());
+    json!({ "subresource": "status", "type": "strategic", "template": template })
 }
 
 fn stage(name: &str, kind: &str, selected: &[Value], next: &Value) -> Value {
