@@ -1,6 +1,7 @@
 //! Installs what the controller of LocalReplicaSets needs in a cluster, as `kubectl apply` of its manifests does.
 
 use control_plane::request;
+use federation_controller::rbac::Manifest;
 use kube::Client;
 use local_controller::rbac;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 pub(crate) async fn install(client: &Client) {
     let crd = json!(fedrs_api::crd::local_replica_set());
     let manifests = rbac::manifests(None, None);
-    let manifests = manifests.iter().map(|manifest| manifest.to_value());
+    let manifests = manifests.iter().map(Manifest::to_value);
     for object in std::iter::once(crd).chain(manifests) {
         match request(client, "POST", &collection(&object), &object).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {}

@@ -148,8 +148,8 @@ pub(crate) fn stages() -> String {
 fn patch(status: &str) -> Value {
     let seen = ["uid", "resourceVersion"];
     let seen = seen.map(|field| format!("  {field}: {{{{ .metadata.{field} | Quote }}}}\n"));
-    let status: String = status.lines().map(|line| format!("  {line}\n")).collect();
-    let template = format!("{GATES}metadata:\n{}status:\n{status}", seen.concat());
+    let status = status.trim_end().replace('\n', "\n  ");
+    let template = format!("{GATES}metadata:\n{}status:\n  {status}\n", seen.concat());
     json!({ "subresource": "status", "type": "strategic", "template": template })
 }
 

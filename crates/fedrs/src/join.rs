@@ -37,6 +37,10 @@ use crate::{host::HostOfMembers, output::TerminalReporter, values};
 
   # Join a kind cluster, which the controller reaches at another address
   fedrs join kind-2 --member-context kind-2 --member-server https://kind-2-control-plane:6443")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command"
+)]
 pub(crate) struct JoinArgs {
     /// Name of the member, a DNS label: placement preferences refer to it
     #[arg(value_parser = values::dns_label)]

@@ -9,32 +9,20 @@
 
 use std::fs;
 
-use federation_controller::{clock::Clock, election::Fence};
 use fedrs_api::names::SYSTEM_NAMESPACE;
-use http::{HeaderValue, Request, header::AUTHORIZATION};
-use kube::{Client, client::Body};
-use local_controller::{LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running};
+use local_controller::{LEASE, LocalControllerConfig};
 use serde_json::Value;
-use sim_cluster::{SimCluster, User};
+use sim_cluster::User;
 use tempfile::TempDir;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 use super::{
     Clusters, TestEnvironment,
+    local_process::{LocalProcess, TOKEN, start},
     program::{self, Program},
     service_account,
     spec::{is_missing, short_waits},
 };
 use crate::local_manifests;
-
-/// A controller of LocalReplicaSets; `None` while it is killed.
-pub(super) enum LocalProcess {
-    Embedded(Option<(CancellationToken, Running)>),
-    /// The directory has its kubeconfig, its configuration and its log.
-    Program(TempDir, Option<Program>),
-}
 
 impl TestEnvironment {
     /// Starts the controller of LocalReplicaSets in a member, or starts it again after it was killed
@@ -119,29 +107,4 @@ impl TestEnvironment {
             }
         }
     }
-}
-
-/// The token of the controller's account in embedded clusters.
-const TOKEN: &str = "of-the-replica-set-controller";
-
-/// Starts the controller in an embedded cluster.
-fn start(cluster: &SimCluster) -> (CancellationToken, Running) {
-    let authenticated = cluster.service().map_request(|mut request: Request<Body>| {
-        let token = format!("Bearer {TOKEN}");
-        let token = HeaderValue::from_str(&token).expect("the token is printable");
-        request.headers_mut().insert(AUTHORIZATION, token);
-        request
-    });
-    let (now, started) = (cluster.clock().now(), Instant::now());
-    let cancel = CancellationToken::new();
-    let controller = LocalController {
-        client: Client::new(authenticated, "default"),
-        config: LocalControllerConfig::default(),
-        clock: Clock::new(move || now + started.elapsed()),
-        seed: 7,
-        metrics: LocalMetrics::default(),
-        fence: Fence::open(),
-    };
-    let running = controller.start(&cancel);
-    (cancel, running)
 }

@@ -19,6 +19,7 @@ mod commands;
 mod embedded;
 mod kubectl;
 mod local_controllers;
+mod local_process;
 mod observe;
 mod processes;
 mod program;
@@ -48,9 +49,7 @@ pub use self::{
     kubectl::{CommandOutput, KubectlSession},
     spec::{Capability, TestEnvironmentSpec, short_waits},
 };
-use self::{
-    embedded::Embedded, local_controllers::LocalProcess, real::Real, spec::NAMESPACE_PREFIX,
-};
+use self::{embedded::Embedded, local_process::LocalProcess, real::Real, spec::NAMESPACE_PREFIX};
 use crate::ReadyWatcher;
 
 /// The timeout of a request to a member.

@@ -1,27 +1,25 @@
 //! `fedrs replica-set-controller`: runs the controller of LocalReplicaSets.
 
 mod remote;
+mod term;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use controller_base::{
-    clock::Clock,
-    election::{LeaderElectionConfig, Term},
-};
-use kube::Client;
-use local_controller::{COMPONENT, LEASE, LocalController, LocalControllerConfig, LocalMetrics};
+use local_controller::LocalControllerConfig;
 use prometheus_client::registry::Registry;
 
 use crate::{
     config_file,
-    elected::{ElectedArgs, ElectedProcess, METRICS_PREFIX, Serving, own_namespace},
+    elected::{ElectedArgs, METRICS_PREFIX, Serving, own_namespace},
     host::ClusterArgs,
-    seed::random_seed,
     server::ServerState,
 };
 
-use self::remote::Remote;
+use self::{
+    remote::Remote,
+    term::{elected, lead},
+};
 
 /// Run the controller of the LocalReplicaSets of a cluster
 ///
@@ -88,35 +86,4 @@ pub(crate) async fn run(args: ReplicaSetControllerArgs) -> anyhow::Result<ExitCo
         })
         .await?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The election of the controller of a cluster.
-fn elected(client: Client, namespace: String, timing: LeaderElectionConfig) -> ElectedProcess {
-    ElectedProcess {
-        client,
-        namespace,
-        lease: LEASE.to_owned(),
-        component: COMPONENT,
-        timing,
-    }
-}
-
-/// Runs the controller for one term. Nothing is reused from an earlier term: its data is outdated.
-async fn lead(
-    client: Client,
-    config: LocalControllerConfig,
-    mut registry: Registry,
-    term: Term,
-    state: Arc<ServerState>,
-) {
-    let controller = LocalController {
-        client,
-        config,
-        clock: Clock::system(),
-        seed: random_seed(),
-        metrics: LocalMetrics::register(&mut registry),
-        fence: term.fence,
-    };
-    let running = controller.start(&term.end);
-    state.serve_controller(running, registry).await;
 }

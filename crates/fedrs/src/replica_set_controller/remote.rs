@@ -23,7 +23,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info_span};
 
-use super::{elected, lead};
+use super::term::{elected, lead};
 use crate::{
     elected::{METRICS_PREFIX, Serving},
     server::ServerState,

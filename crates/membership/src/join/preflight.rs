@@ -90,9 +90,10 @@ pub(super) async fn preflight(
     with_replica_sets: bool,
     steps: impl Fn(&ExistingObjects) -> Vec<Step>,
 ) -> Result<ExistingObjects, Error> {
-    let replica_sets = match with_replica_sets {
-        true => replica_set_controller::manifests(membership, "", ""),
-        false => Vec::new(),
+    let replica_sets = if with_replica_sets {
+        replica_set_controller::manifests(membership, "", "")
+    } else {
+        Vec::new()
     };
     let replica_sets: Vec<_> = replica_sets.iter().map(ObjectRef::of).collect();
     let reads = permissions::for_reads(membership, &replica_sets);
