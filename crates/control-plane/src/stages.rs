@@ -143,13 +143,12 @@ pub(crate) fn stages() -> String {
     stages.map(|stage| format!("{stage:#}\n")).join("---\n")
 }
 
-/// A patch of the status of exactly the pod that was seen: kwok repeats rejected requests later, by the name of a pod that may have
-/// been recreated meanwhile, and sends others in any order. What conflicts is decided again when the change is seen.
+/// A patch of the status of the pod that was seen: kwok repeats rejected requests later, by the name of a pod that may have been
+/// recreated meanwhile.
 fn patch(status: &str) -> Value {
-    let seen = ["uid", "resourceVersion"];
-    let seen = seen.map(|field| format!("  {field}: {{{{ .metadata.{field} | Quote }}}}\n"));
     let status = status.trim_end().replace('\n', "\n  ");
-    let template = format!("{GATES}metadata:\n{}status:\n  {status}\n", seen.concat());
+    let uid = "metadata:\n  uid: {{ .metadata.uid | Quote }}\n";
+    let template = format!("{GATES}{uid}status:\n  {status}\n");
     json!({ "subresource": "status", "type": "strategic", "template": template })
 }
 
