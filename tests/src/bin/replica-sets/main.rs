@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
-use crate::sets::{Kind, Set, WRITTEN_TOGETHER};
+use crate::sets::{Kind, NAMESPACE, Set, WRITTEN_TOGETHER};
 
 /// How long the last statuses and events may take.
 const REST: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ async fn scale(cluster: &MeasuredCluster, pods: usize, turns: usize) -> anyhow::
     for turn in 1..=turns {
         for set in &sets {
             let began = Timestamp::now();
-            let watcher = cluster.watch(set.namespace(), set.name()).await;
+            let watcher = cluster.watch(NAMESPACE, set.name()).await;
             let up = set.scale(pods, &watcher).await?.as_secs_f64();
             let down = set.scale(0, &watcher).await?.as_secs_f64();
             sleep(REST).await;

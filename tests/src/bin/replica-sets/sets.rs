@@ -15,7 +15,8 @@ const DEADLINE: Duration = Duration::from_secs(900);
 const COUNTED: Duration = Duration::from_millis(20);
 /// How often a status is read.
 const READ: Duration = Duration::from_millis(250);
-const NAMESPACE: &str = "default";
+/// The namespace of all sets.
+pub(crate) const NAMESPACE: &str = "default";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -49,10 +50,6 @@ impl<'c> Set<'c> {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
-    }
-
-    pub(crate) fn namespace(&self) -> &'static str {
-        NAMESPACE
     }
 
     fn collection(&self) -> String {
