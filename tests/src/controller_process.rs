@@ -1,6 +1,7 @@
-//! The process of the controller, from outside: its memory, its CPU time and its metrics.
+//! The process of a controller, from outside: its memory, its CPU time and its metrics.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -10,14 +11,17 @@ use anyhow::Context;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    time::{Duration, Instant, sleep},
 };
 
-/// How to start the controller.
+/// How long a controller may take to start.
+const START: Duration = Duration::from_secs(60);
+
+/// How to start a controller.
 pub struct Program {
-    /// Its file.
-    pub path: PathBuf,
-    /// The directory with `host.yaml` and `members/`.
-    pub directory: PathBuf,
+    path: PathBuf,
+    arguments: Vec<OsString>,
+    log: PathBuf,
 }
 
 /// A running controller; killed when dropped.
@@ -27,25 +31,67 @@ pub struct Controller {
 }
 
 impl Program {
+    /// The controller of FederatedReplicaSets, with `host.yaml` and `members/` of the directory.
+    pub fn of_federation(path: PathBuf, directory: &Path) -> Self {
+        let members = directory.join("members").into_os_string();
+        let host = directory.join("host.yaml").into_os_string();
+        let arguments = [
+            "controller".into(),
+            "--members".into(),
+            members,
+            "--kubeconfig".into(),
+            host,
+        ];
+        Self {
+            path,
+            arguments: arguments.into(),
+            log: directory.join("controller.log"),
+        }
+    }
+
+    /// The controller of LocalReplicaSets, with a kubeconfig of the directory.
+    pub fn of_replica_sets(path: PathBuf, directory: &Path, kubeconfig: &str) -> Self {
+        let kubeconfig = directory.join(kubeconfig).into_os_string();
+        let arguments = [
+            "replica-set-controller".into(),
+            "--kubeconfig".into(),
+            kubeconfig,
+        ];
+        Self {
+            path,
+            arguments: arguments.into(),
+            log: directory.join("replica-set-controller.log"),
+        }
+    }
+
     /// Starts it without an election.
     pub fn start(&self) -> anyhow::Result<Controller> {
         // Free now, and probably still when the controller listens.
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?.to_string();
         drop(listener);
-        let log = fs::File::create(self.directory.join("controller.log"))?;
+        let log = fs::File::create(&self.log)?;
         let process = Command::new(&self.path)
-            .arg("controller")
+            .args(&self.arguments)
             .args(["--leader-elect=false", "--listen", &address])
-            .arg("--kubeconfig")
-            .arg(self.directory.join("host.yaml"))
-            .arg("--members")
-            .arg(self.directory.join("members"))
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
             .with_context(|| format!("failed to start {}", self.path.display()))?;
         Ok(Controller { process, address })
+    }
+}
+
+impl Program {
+    /// Starts it without an election, and waits until it has a current view of everything.
+    pub async fn start_until_ready(&self) -> anyhow::Result<Controller> {
+        let controller = self.start()?;
+        let deadline = Instant::now() + START;
+        while !controller.is_ready().await {
+            anyhow::ensure!(Instant::now() < deadline, "the controller does not start");
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(controller)
     }
 }
 

@@ -9,6 +9,8 @@
 
 pub mod controller_process;
 pub mod kstatus;
+mod local_manifests;
+pub mod measured_cluster;
 pub mod measured_federation;
 pub mod recorded;
 pub mod scenario;

@@ -5,14 +5,11 @@ use std::path::PathBuf;
 use control_plane::{ControlPlaneSpec, Environment, EnvironmentSpec, NodeResources};
 use kube::Client;
 use simulation::install_crds;
-use tokio::time::{Duration, Instant, sleep};
 
 use crate::controller_process::{Controller, Program};
 
 /// The names of the members.
 pub const MEMBERS: [&str; 3] = ["a", "b", "c"];
-/// How long the controller may take to start.
-const START: Duration = Duration::from_secs(60);
 
 /// A host, its members, and the controller as a process of its own. All end when it is dropped.
 pub struct MeasuredFederation {
@@ -46,16 +43,8 @@ impl MeasuredFederation {
         }
         let host = environment.host.client().await?;
         install_crds(&host).await;
-        let program = Program {
-            path: program,
-            directory: environment.directory().to_owned(),
-        };
-        let controller = program.start()?;
-        let deadline = Instant::now() + START;
-        while !controller.is_ready().await {
-            anyhow::ensure!(Instant::now() < deadline, "the controller does not start");
-            sleep(Duration::from_millis(100)).await;
-        }
+        let program = Program::of_federation(program, environment.directory());
+        let controller = program.start_until_ready().await?;
         Ok(Self {
             host,
             members,

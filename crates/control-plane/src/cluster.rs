@@ -21,11 +21,12 @@ use crate::{
     Error, Result,
     address::ETCD_PORT,
     commands::{AUDIT_POLICY, Settings},
-    nodes::{MANAGED, NodeResources, node, stages},
+    nodes::{MANAGED, NodeResources, node},
     pki::{Pki, private_file},
     process::Process,
     programs::{COMPONENTS, Program, Programs},
     request::request,
+    stages::stages,
     tokens::{self, ServiceAccount, Validity},
     with_path,
 };

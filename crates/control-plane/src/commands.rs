@@ -107,6 +107,9 @@ impl Settings<'_> {
             // A loopback address is no valid endpoint for the `kubernetes` Service.
             .arg("--endpoint-reconciler-type=none")
             .arg("--enable-priority-and-fairness=false")
+            // kwok repeats a rejected deletion by the name of the pod, which may be another one by then.
+            .arg("--max-mutating-requests-inflight=2000")
+            .arg("--max-requests-inflight=4000")
             .arg(format!(
                 "--default-not-ready-toleration-seconds={TOLERATION}"
             ))

@@ -24,6 +24,7 @@ mod programs;
 mod proxy;
 mod request;
 mod runs;
+mod stages;
 mod tokens;
 
 pub use address::Subnet;

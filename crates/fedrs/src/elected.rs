@@ -4,7 +4,7 @@
 //! standby --Lease acquired--> term: a controller --Lease lost or signal--> stopped --> standby or exit
 //! ```
 
-use std::{net::TcpListener, sync::Arc};
+use std::{net::TcpListener, sync::Arc, thread::JoinHandle};
 
 use anyhow::Context;
 use clap::Args;
@@ -63,46 +63,89 @@ pub(crate) struct ElectedProcess {
     pub(crate) timing: LeaderElectionConfig,
 }
 
+/// A process that serves its state until a signal stops it.
+pub(crate) struct Serving {
+    /// What it serves.
+    pub(crate) state: Arc<ServerState>,
+    /// Cancelled by the signal.
+    pub(crate) cancel: CancellationToken,
+    server: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Serves `state` on the address of `args`. A port in use fails the process before anything starts.
+    pub(crate) fn start(args: &ElectedArgs, state: ServerState) -> anyhow::Result<Self> {
+        let cancel = CancellationToken::new();
+        let listener = TcpListener::bind(&args.listen);
+        let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
+        tracing::info!(address = %listener.local_addr()?, "serving /metrics, /healthz and /readyz");
+        let state = Arc::new(state);
+        let server = serve(listener, Arc::clone(&state), cancel.clone())?;
+        tokio::spawn(heartbeat(state.watchdog.watch("runtime")));
+        tokio::spawn(cancel_on_signal(cancel.clone()));
+        Ok(Self {
+            state,
+            cancel,
+            server,
+        })
+    }
+
+    /// Waits, after the signal, until nothing is served any more.
+    pub(crate) fn end(self) {
+        // It ends at once, and a panic was logged.
+        let _ = self.server.join();
+        tracing::info!("controller stopped");
+    }
+}
+
+impl ElectedArgs {
+    /// The name of this process in the leader election.
+    pub(crate) fn identity(&self) -> String {
+        self.identity.clone().unwrap_or_else(own_identity)
+    }
+}
+
 impl ElectedProcess {
     /// Runs `lead` in each term, until a signal stops the process.
     pub(crate) async fn run<W: Future<Output = ()>>(
         self,
         args: ElectedArgs,
-        mut lead: impl FnMut(Term, Arc<ServerState>) -> W,
+        lead: impl FnMut(Term, Arc<ServerState>) -> W,
     ) -> anyhow::Result<()> {
-        let mut registry = Registry::with_prefix(METRICS_PREFIX);
-        let metrics = ElectionMetrics::register(&mut registry);
-        let cancel = CancellationToken::new();
-        // A port in use fails the process before anything starts.
-        let listener = TcpListener::bind(&args.listen);
-        let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
-        tracing::info!(address = %listener.local_addr()?, "serving /metrics, /healthz and /readyz");
-        let longest_term = self.timing.lease_duration;
-        let state = Arc::new(ServerState {
-            registry,
-            watchdog: Watchdog::new(Watchdog::BOUND.max(2 * longest_term)),
-            ..ServerState::default()
-        });
-        let serving = serve(listener, Arc::clone(&state), cancel.clone())?;
-        tokio::spawn(heartbeat(state.watchdog.watch("runtime")));
-        tokio::spawn(cancel_on_signal(cancel.clone()));
+        let registry = Registry::with_prefix(METRICS_PREFIX);
+        let state = ServerState::new(registry, self.timing.lease_duration);
+        let serving = Serving::start(&args, state)?;
+        self.elect(
+            args.identity(),
+            &serving.state,
+            serving.cancel.clone(),
+            lead,
+        )
+        .await;
+        serving.end();
+        Ok(())
+    }
 
+    /// Runs `lead` in each term, until `cancel`, and reports to `state`.
+    pub(crate) async fn elect<W: Future<Output = ()>>(
+        self,
+        identity: String,
+        state: &Arc<ServerState>,
+        cancel: CancellationToken,
+        mut lead: impl FnMut(Term, Arc<ServerState>) -> W,
+    ) {
+        let metrics = state.election_metrics.clone();
         if self.timing.enabled {
-            let identity = args.identity.unwrap_or_else(own_identity);
             let elector = self.elector(identity, metrics, state.watchdog.clone());
             state.election.get_or_init(|| elector.state());
             elector
-                .run(cancel, |term| lead(term, Arc::clone(&state)))
+                .run(cancel, |term| lead(term, Arc::clone(state)))
                 .await;
         } else {
             metrics.leader.set(1);
             let fence = Fence::unelected();
-            lead(Term { fence, end: cancel }, Arc::clone(&state)).await;
+            lead(Term { fence, end: cancel }, Arc::clone(state)).await;
         }
-        // It ends at once, and a panic was logged.
-        let _ = serving.join();
-        tracing::info!("controller stopped");
-        Ok(())
     }
 
     fn elector(self, identity: String, metrics: ElectionMetrics, watchdog: Watchdog) -> Elector {

@@ -32,8 +32,15 @@ use crate::{host::HostOfMembers, output::TerminalReporter, values};
   # Join a cluster for two namespaces, with permissions in these only
   fedrs join eu-west --member-context eu-west --namespaces shop,blog
 
+  # Join a cluster, and run the controller of LocalReplicaSets in it
+  fedrs join eu-west --member-context eu-west --with-replica-sets --replica-sets-image registry.example/fedrs:0.1.0
+
   # Join a kind cluster, which the controller reaches at another address
   fedrs join kind-2 --member-context kind-2 --member-server https://kind-2-control-plane:6443")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command"
+)]
 pub(crate) struct JoinArgs {
     /// Name of the member, a DNS label: placement preferences refer to it
     #[arg(value_parser = values::dns_label)]
@@ -54,6 +61,13 @@ pub(crate) struct JoinArgs {
     /// Let the member take all namespaces, after a join with --namespaces
     #[arg(long)]
     all_namespaces: bool,
+    /// Install the controller of LocalReplicaSets in the member, with its CRD, unless they are installed. It works without the host.
+    /// `fedrs unjoin` with a kubeconfig of the member removes it, and the CRD if no LocalReplicaSet is left
+    #[arg(long)]
+    with_replica_sets: bool,
+    /// Image of the controller of LocalReplicaSets, with the program fedrs
+    #[arg(long, value_name = "IMAGE", requires = "with_replica_sets", default_value = concat!("fedrs:", env!("CARGO_PKG_VERSION")))]
+    replica_sets_image: String,
     /// Requested lifetime of the token, which the controller renews every day: the time that the member can be without a controller
     #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = values::token_duration)]
     token_duration: Duration,
@@ -110,6 +124,7 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
         },
         member,
         member_server: args.member_server,
+        replica_sets: args.with_replica_sets.then_some(args.replica_sets_image),
         allow_insecure: args.allow_insecure,
     };
     join(&host, request, &mut TerminalReporter).await?;

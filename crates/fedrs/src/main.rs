@@ -19,6 +19,7 @@ mod host;
 mod join;
 mod logging;
 mod lrs;
+mod metrics_text;
 mod output;
 mod plan;
 mod program;

@@ -8,7 +8,7 @@
 //! quote no error; the log does.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     convert::Infallible,
     io,
     net::TcpListener,
@@ -19,7 +19,7 @@ use std::{
 
 use federation_controller::{
     NotReady, Readiness, Running,
-    election::LeaderState,
+    election::{ElectionMetrics, LeaderState},
     watchdog::{Hung, Watchdog, Watched},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -37,6 +37,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::metrics_text;
 
 /// How long a client may take to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,6 +73,11 @@ pub(crate) struct ServerState {
     pub(crate) election: OnceLock<watch::Receiver<LeaderState>>,
     /// The controller, while it runs: it decides whether the process is ready.
     pub(crate) controller: RwLock<Option<RunningController>>,
+    /// What it reports of each cluster with a controller of its own, once these are known: the process is ready then, whatever
+    /// becomes of single clusters.
+    clusters: RwLock<Option<BTreeMap<String, Arc<ServerState>>>>,
+    /// The metrics of the election.
+    pub(crate) election_metrics: ElectionMetrics,
 }
 
 /// A running controller.
@@ -84,6 +91,43 @@ pub(crate) struct RunningController {
 }
 
 impl ServerState {
+    /// The state of a process, or of a cluster, whose terms last this long. Its metrics are registered with `registry`.
+    pub(crate) fn new(mut registry: Registry, longest_term: Duration) -> Self {
+        Self {
+            election_metrics: ElectionMetrics::register(&mut registry),
+            registry,
+            watchdog: Watchdog::new(Watchdog::BOUND.max(2 * longest_term)),
+            ..Self::default()
+        }
+    }
+
+    /// The state of a process whose terms are those of its clusters.
+    pub(crate) fn of_clusters(longest_term: Duration) -> Self {
+        Self {
+            watchdog: Watchdog::new(Watchdog::BOUND.max(2 * longest_term)),
+            ..Self::default()
+        }
+    }
+
+    /// The process is ready: it knows its clusters.
+    pub(crate) fn serve_clusters(&self) {
+        self.clusters.write().get_or_insert_default();
+    }
+
+    /// Serves the state and the metrics of a cluster until it is [removed](Self::remove_cluster).
+    pub(crate) fn add_cluster(&self, name: &str, state: Arc<Self>) {
+        let mut clusters = self.clusters.write();
+        let clusters = clusters.get_or_insert_default();
+        clusters.insert(name.to_owned(), state);
+    }
+
+    /// Serves nothing of a cluster any more.
+    pub(crate) fn remove_cluster(&self, name: &str) {
+        if let Some(clusters) = &mut *self.clusters.write() {
+            clusters.remove(name);
+        }
+    }
+
     /// Serves the state and the metrics of a controller until it has ended.
     pub(crate) async fn serve_controller(&self, running: Running, registry: Registry) {
         tracing::info!("controller started");
@@ -145,7 +189,10 @@ impl ServerState {
         let of_controller = controller.as_ref().map(|running| &running.watchdog);
         let mut watchdogs = of_controller.into_iter().chain([&self.watchdog]);
         let Some(hung) = watchdogs.find_map(Watchdog::hung) else {
-            return Ok(());
+            return self
+                .each_cluster()
+                .iter()
+                .try_for_each(|cluster| cluster.healthy());
         };
         tracing::error!(work = hung.work, "{hung}");
         Err(hung)
@@ -153,6 +200,9 @@ impl ServerState {
 
     /// The text of a ready process.
     fn ready(&self) -> Result<&'static str, ProcessNotReady> {
+        if self.clusters.read().is_some() {
+            return Ok("ok");
+        }
         if let Some(controller) = &*self.controller.read() {
             controller.readiness.check()?;
             return Ok("ok");
@@ -171,13 +221,35 @@ impl ServerState {
     }
 
     fn metrics(&self) -> Result<String, std::fmt::Error> {
+        let of_clusters = self.each_cluster();
+        let states = [self]
+            .into_iter()
+            .chain(of_clusters.iter().map(|state| &**state));
+        let texts = states
+            .map(Self::own_metrics)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut text = metrics_text::merge(&texts);
+        encode_eof(&mut text)?;
+        Ok(text)
+    }
+
+    /// The metrics without those of clusters.
+    fn own_metrics(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
         if let Some(controller) = &*self.controller.read() {
             encode_registry(&mut text, &controller.registry)?;
         }
-        encode_eof(&mut text)?;
         Ok(text)
+    }
+
+    fn each_cluster(&self) -> Vec<Arc<Self>> {
+        let clusters = self.clusters.read();
+        clusters
+            .iter()
+            .flat_map(BTreeMap::values)
+            .cloned()
+            .collect()
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod config;
 mod controller;
+mod deployment;
 mod entry;
 mod events;
 mod execute;
@@ -31,6 +32,7 @@ mod template_change;
 pub use config::LocalControllerConfig;
 pub use controller::{COMPONENT, LEASE, LocalController};
 pub use controller_base::running::Running;
+pub use deployment::{deployment, deployment_as_yaml};
 pub use metrics::LocalMetrics;
 pub use replica_set_controller::{Change, Patch};
 pub use template_change::TemplateOfPods;

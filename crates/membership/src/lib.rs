@@ -35,6 +35,7 @@ mod namespace_contents;
 mod object;
 mod polling;
 mod read_set;
+mod replica_set_controller;
 mod set_ref;
 mod stored_kubeconfig;
 

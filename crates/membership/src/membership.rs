@@ -137,6 +137,24 @@ impl Membership {
         format!("{MANAGED_BY}={MANAGER},{member}={}", self.name)
     }
 
+    /// The labels of the objects in the member besides namespaces and workloads.
+    pub(crate) fn member_labels(&self) -> [(&'static str, String); 2] {
+        [
+            (MANAGED_BY, MANAGER.to_owned()),
+            (labels::MEMBER_CLUSTER, self.name.clone()),
+        ]
+    }
+
+    /// The references to the [owner](Self::owner), which has this uid.
+    pub(crate) fn owner_references(&self, uid: &str) -> Value {
+        json!([{
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "name": self.account(),
+            "uid": uid,
+        }])
+    }
+
     /// The manifests in the member besides namespaces, in the order of creation. The first is the owner of the others and
     /// has the uid `owner`.
     pub(crate) fn member_manifests(&self, owner: &str) -> Vec<Value> {
@@ -144,17 +162,9 @@ impl Membership {
         let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
         objects.retain(|object| object["kind"] != "Namespace");
         for object in &mut objects {
-            object["metadata"]["labels"] = json!({
-                MANAGED_BY: MANAGER,
-                labels::MEMBER_CLUSTER: self.name,
-            });
+            object["metadata"]["labels"] = json!(BTreeMap::from(self.member_labels()));
             if object["kind"] != "ClusterRole" {
-                object["metadata"]["ownerReferences"] = json!([{
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "ClusterRole",
-                    "name": self.account(),
-                    "uid": owner,
-                }]);
+                object["metadata"]["ownerReferences"] = self.owner_references(owner);
             }
         }
         objects

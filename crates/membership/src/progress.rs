@@ -228,6 +228,9 @@ pub enum KeepReason {
     /// The namespace contains objects: `kind/name`.
     #[display("it contains {}", first_objects(_0))]
     NotEmpty(Vec<String>),
+    /// It has objects, which would be deleted with it: `kind/namespace/name`.
+    #[display("deleting it would delete {}", first_objects(_0))]
+    HasObjects(Vec<String>),
     /// The contents of the namespace can't be listed: the error.
     #[display("cannot list its contents ({_0})")]
     UnknownContents(String),

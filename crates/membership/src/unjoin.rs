@@ -24,6 +24,7 @@ use crate::{
     object::ObjectRef,
     polling::poll,
     progress::{KeepReason, Progress, Reporter},
+    replica_set_controller,
     stored_kubeconfig::StoredKubeconfig,
 };
 
@@ -127,6 +128,7 @@ impl<'a> Unjoin<'a> {
         if let Some(member) = &self.user {
             let actor = Actor::User;
             local_workloads::delete_empty(member, &self.membership, None, actor, reporter).await?;
+            replica_set_controller::delete(member, &self.membership, reporter).await?;
             cleanup::delete_account(member, &self.membership, actor, reporter).await?;
             let listed = self.membership.listed_namespaces().iter();
             for namespace in listed.chain([&self.membership.namespace]) {

@@ -17,6 +17,9 @@ pub(crate) enum Bench {
     /// Measures rollouts of fedrs on real control planes, beside a client that rolls out the same Deployments.
     #[command(disable_help_flag = true)]
     Rollouts(Options),
+    /// Measures the controller of LocalReplicaSets on a real control plane, beside Kubernetes' own of ReplicaSets.
+    #[command(disable_help_flag = true)]
+    ReplicaSets(Options),
 }
 
 /// What is passed on to a benchmark.
@@ -33,6 +36,7 @@ impl Bench {
             Self::Scale(options) => ("scale", options),
             Self::Beside(options) => ("beside", options),
             Self::Rollouts(options) => ("rollouts", options),
+            Self::ReplicaSets(options) => ("replica-sets", options),
         };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let run = |arguments: &[&str]| -> anyhow::Result<()> {

@@ -1,4 +1,5 @@
-//! The CRDs of a host in `config/crd`, one file each; the Helm chart contains copies. That of LocalReplicaSets is beside them.
+//! The CRDs of a host in `config/crd`, one file each; the Helm chart contains copies. That of LocalReplicaSets is in
+//! `config/replica-set-controller`.
 
 use fedrs_api::crd;
 
@@ -11,22 +12,13 @@ pub(crate) fn generated() -> Generated {
         with_copy(&path, &path, &crd::as_yaml(&crd))
     };
     let local = crd::local_replica_set();
-    let local = (
-        format!(
-            "config/replica-set-controller/crd/{}.yaml",
-            file_name(&local)
-        ),
-        crd::as_yaml(&local),
-    );
+    let path = format!("replica-set-controller/crd/{}.yaml", file_name(&local));
+    let local = with_copy(&path, &path, &crd::as_yaml(&local));
     Generated {
         task: "crds",
         source: "crates/api",
         subject: "the types",
-        files: crd::all()
-            .into_iter()
-            .flat_map(file)
-            .chain([local])
-            .collect(),
+        files: crd::all().into_iter().flat_map(file).chain(local).collect(),
     }
 }
 

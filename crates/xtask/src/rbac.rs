@@ -1,5 +1,5 @@
 //! The RBAC manifests in `config/rbac`: of the host, with a copy in the Helm chart, and of a member. That of the controller of
-//! LocalReplicaSets is beside its CRD.
+//! LocalReplicaSets is beside its CRD, with its Deployment.
 
 use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
@@ -8,8 +8,8 @@ use fedrs_api::ClusterType::{Host, Member};
 use crate::generated::{Generated, with_copy};
 
 /// The files with their contents.
-pub(crate) fn all() -> [Generated; 2] {
-    [federation(), local()]
+pub(crate) fn all() -> [Generated; 3] {
+    [federation(), local(), deployment()]
 }
 
 fn federation() -> Generated {
@@ -26,11 +26,24 @@ fn federation() -> Generated {
 
 fn local() -> Generated {
     let text = to_yaml(&local_controller::rbac::manifests(None, None));
-    let path = "config/replica-set-controller/rbac.yaml".to_owned();
+    let path = "replica-set-controller/rbac.yaml";
     Generated {
         task: "rbac",
         source: "crates/local-controller/src/rbac.rs",
         subject: "the rules",
-        files: vec![(path, text)],
+        files: with_copy(path, path, &text).into(),
+    }
+}
+
+/// The Deployment of the controller of LocalReplicaSets, with the image of this version.
+fn deployment() -> Generated {
+    let image = concat!("fedrs:", env!("CARGO_PKG_VERSION"));
+    let text = local_controller::deployment_as_yaml(image);
+    let path = "replica-set-controller/deployment.yaml";
+    Generated {
+        task: "rbac",
+        source: "crates/local-controller/src/deployment.rs",
+        subject: "it",
+        files: with_copy(path, path, &text).into(),
     }
 }

@@ -65,7 +65,7 @@ impl AuditEntry {
 
 /// The requests of users whose names start with `user`, from the audit logs in `directory`: the current one and the rotated
 /// ones. In no particular order.
-pub(super) fn read(directory: &Path, user: &str) -> io::Result<Vec<AuditEntry>> {
+pub(crate) fn read(directory: &Path, user: &str) -> io::Result<Vec<AuditEntry>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory)? {
         let file = entry?.path();

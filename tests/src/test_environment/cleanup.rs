@@ -31,6 +31,7 @@ impl TestEnvironment {
     /// terminating for a while; nothing in them uses capacity any more.
     pub async fn tear_down(mut self) {
         self.kill_controller().await;
+        self.remove_local_controllers().await;
         if let Clusters::Real(real) = &mut self.clusters {
             real.revert_faults().await;
         } else {

@@ -1,7 +1,7 @@
-//! kubectl as a user of the host runs it, with a transcript that a person can read.
+//! kubectl as a user of a cluster runs it, with a transcript that a person can read.
 //!
 //! ```text
-//! session.run("get frs") --> kubectl --> the host
+//! session.run("get frs") --> kubectl --> the cluster
 //!         |--> recorded/sessions/NAME.txt: commands and outputs, without what differs between two runs
 //! ```
 
@@ -63,10 +63,18 @@ pub struct CommandOutput {
 impl TestEnvironment {
     /// A session of an administrator of the host, in the scenario's namespace.
     pub fn kubectl(&self) -> KubectlSession {
+        self.session(&self.real().shared.host)
+    }
+
+    /// A session of an administrator of a member.
+    pub fn kubectl_of(&self, member: &str) -> KubectlSession {
+        self.session(&self.real().shared.members[member].direct)
+    }
+
+    fn session(&self, kubeconfig: &str) -> KubectlSession {
         let programs = Programs::pinned().expect("the pins can be read");
         let home = TempDir::with_prefix("fedrs-kubectl-").expect("a temporary directory");
-        fs::write(home.path().join("host.yaml"), &self.real().shared.host)
-            .expect("a file can be written");
+        fs::write(home.path().join("cluster.yaml"), kubeconfig).expect("a file can be written");
         KubectlSession {
             program: programs.path(Program::Kubectl),
             home,
@@ -91,7 +99,7 @@ impl KubectlSession {
             .env_clear()
             .env("HOME", self.home.path())
             .arg("--kubeconfig")
-            .arg(self.home.path().join("host.yaml"))
+            .arg(self.home.path().join("cluster.yaml"))
             .args(["--namespace", &self.namespace])
             .args(words(arguments));
         let file = self.home.path().join("input.yaml");

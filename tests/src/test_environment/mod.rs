@@ -18,6 +18,8 @@ mod clusters;
 mod commands;
 mod embedded;
 mod kubectl;
+mod local_controllers;
+mod local_process;
 mod observe;
 mod processes;
 mod program;
@@ -40,13 +42,14 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 
+pub(crate) use self::audit_log::read as audit_entries;
 pub use self::{
     audit_log::AuditEntry,
     clusters::{ClusterKind, Shared},
     kubectl::{CommandOutput, KubectlSession},
     spec::{Capability, TestEnvironmentSpec, short_waits},
 };
-use self::{embedded::Embedded, real::Real, spec::NAMESPACE_PREFIX};
+use self::{embedded::Embedded, local_process::LocalProcess, real::Real, spec::NAMESPACE_PREFIX};
 use crate::ReadyWatcher;
 
 /// The timeout of a request to a member.
@@ -62,6 +65,8 @@ pub struct TestEnvironment {
     host: Client,
     members: BTreeMap<String, Client>,
     clusters: Clusters,
+    /// By member.
+    local_controllers: BTreeMap<String, LocalProcess>,
 }
 
 enum Clusters {
@@ -90,6 +95,7 @@ impl TestEnvironment {
             host,
             members,
             clusters,
+            local_controllers: BTreeMap::new(),
         };
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": env.namespace } });
         for client in env.all_clients() {
@@ -294,9 +300,14 @@ impl TestEnvironment {
     fn log(&self) -> String {
         match &self.clusters {
             Clusters::Embedded(_) => String::new(),
-            Clusters::Real(real) => real.log(),
+            Clusters::Real(real) => format!("{}\n{}", real.log(), self.local_logs()),
         }
     }
+}
+
+/// A kubeconfig like `direct`, an administrator's, with a new token of a controller's `account`.
+pub(crate) async fn account_kubeconfig(account: &str, direct: &str) -> String {
+    service_account::kubeconfig(account, direct, direct).await
 }
 
 /// The prefix of the namespaces of this run's scenarios.

@@ -17,7 +17,7 @@ const PROGRAM: &str = "FEDRS_PROGRAM";
 
 static MADE: OnceLock<PathBuf> = OnceLock::new();
 
-/// A running `fedrs controller`; it is killed when this is dropped.
+/// A running `fedrs controller`, or `fedrs replica-set-controller`; it is killed when this is dropped.
 pub(super) struct Program {
     child: Child,
 }
@@ -26,6 +26,21 @@ impl Program {
     /// Starts the controller on `directory/host.yaml`, `directory/members` and `directory/controller.yaml`; it logs to
     /// `directory/controller.log`.
     pub(super) fn start(directory: &Path) -> Self {
+        let members = directory.join("members");
+        let arguments = [
+            "controller".as_ref(),
+            "--members".as_ref(),
+            members.as_os_str(),
+        ];
+        Self::start_with(directory, &arguments)
+    }
+
+    /// Starts the controller of LocalReplicaSets with the same files.
+    pub(super) fn start_local(directory: &Path) -> Self {
+        Self::start_with(directory, &["replica-set-controller".as_ref()])
+    }
+
+    fn start_with(directory: &Path, arguments: &[&OsStr]) -> Self {
         let log = File::options()
             .append(true)
             .create(true)
@@ -34,11 +49,9 @@ impl Program {
         let errors = log.try_clone().expect("a log can be shared");
         let program = path();
         let child = Command::new(program)
-            .arg("controller")
+            .args(arguments)
             .arg("--kubeconfig")
             .arg(directory.join("host.yaml"))
-            .arg("--members")
-            .arg(directory.join("members"))
             .arg("--config")
             .arg(directory.join("controller.yaml"))
             .args(["--listen", "127.0.0.1:0"])

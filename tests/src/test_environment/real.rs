@@ -8,6 +8,7 @@ use std::{
 
 use control_plane::ProxyMode;
 use federation_controller::config::Config;
+use fedrs_api::names::CONTROLLER;
 use kube::Client;
 use tempfile::TempDir;
 
@@ -109,7 +110,7 @@ impl Real {
     /// The controller's own account on clusters that the tests started, otherwise the given kubeconfig.
     async fn credentials(&self, direct: &str, route: &str) -> String {
         if self.shared.local.is_some() {
-            service_account::kubeconfig(direct, route).await
+            service_account::kubeconfig(CONTROLLER, direct, route).await
         } else {
             route.to_owned()
         }

@@ -1,7 +1,7 @@
-//! The controller's accounts on local clusters: the ServiceAccounts of the manifests, with exactly their permissions.
+//! The accounts of both controllers on local clusters: the ServiceAccounts of the manifests, with exactly their permissions.
 //!
 //! ```text
-//! deploy/kustomize, config/rbac/member.yaml --kubectl apply--> ServiceAccounts --TokenRequest--> kubeconfigs of the controller
+//! deploy/kustomize, config/.../*.yaml --kubectl apply--> ServiceAccounts --TokenRequest--> kubeconfigs of the controllers
 //! ```
 
 use std::{
@@ -19,21 +19,30 @@ use super::client::client;
 /// The lifetime of a token in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;
 
+/// What is applied in each member.
+const MEMBER_MANIFESTS: [&str; 3] = [
+    "config/rbac/member.yaml",
+    "config/replica-set-controller/crd/fedrs.dev_localreplicasets.yaml",
+    "config/replica-set-controller/rbac.yaml",
+];
+
 /// Creates the accounts: installs the deployment on the host (which has no nodes, so that no pod of it runs), and the
-/// controller's RBAC rules in each member.
+/// rules of both controllers in each member, with the CRD of LocalReplicaSets.
 pub(super) fn make(control_planes: &Environment, programs: &Programs) -> Result<(), String> {
     let host = repository().join("deploy/kustomize/overlays/one");
     apply(programs, &control_planes.host, "--kustomize", &host)?;
     for member in &control_planes.members {
-        let rights = repository().join("config/rbac/member.yaml");
-        apply(programs, member, "--filename", &rights)?;
+        for manifest in MEMBER_MANIFESTS {
+            let manifest = repository().join(manifest);
+            apply(programs, member, "--filename", &manifest)?;
+        }
     }
     Ok(())
 }
 
-/// A kubeconfig like `route`, with a new token of the controller's account in the cluster that `direct` reaches.
-pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
-    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{CONTROLLER}/token");
+/// A kubeconfig like `route`, with a new token of a controller's `account` in the cluster that `direct` reaches.
+pub(super) async fn kubeconfig(account: &str, direct: &str, route: &str) -> String {
+    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{account}/token");
     let wanted = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",

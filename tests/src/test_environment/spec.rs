@@ -51,6 +51,8 @@ pub enum Capability {
     AuditLog,
     /// The program with the kstatus library is built with the control planes.
     Kstatus,
+    /// The controller of LocalReplicaSets can be started in members.
+    LocalReplicaSets,
     /// The pinned kubectl, and clusters whose answers to it are known: three nodes in each member.
     Kubectl,
 }

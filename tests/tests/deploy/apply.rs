@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     host::{Host, repository, wait_until},
     objects::{pod_of, read},
-    render::{NAMESPACE, kustomize, template},
+    render::{IN_MEMBER, NAMESPACE, kustomize, template},
 };
 
 /// Applies server-side with strict validation, and takes over conflicting fields.
@@ -26,6 +26,8 @@ pub(crate) fn both_overlays_and_the_chart_are_accepted_without_a_warning(host: &
     for rendered in [
         kustomize(host, "three"),
         template(host, &[]),
+        template(host, &IN_MEMBER),
+        kustomize(host, "replica-set-controller"),
         kustomize(host, "one"),
     ] {
         apply(host, &rendered);
@@ -46,8 +48,16 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
         "--output=json",
         "--filename=-",
     ];
-    for rendered in [kustomize(host, "one"), template(host, &[])] {
-        let pod = pod_of(&read(&rendered)["Deployment/fedrs-controller"]);
+    let of_host = "Deployment/fedrs-controller";
+    let of_member = "Deployment/fedrs-replica-set-controller";
+    apply(host, &kustomize(host, "replica-set-controller"));
+    for (rendered, deployment) in [
+        (kustomize(host, "one"), of_host),
+        (template(host, &[]), of_host),
+        (kustomize(host, "replica-set-controller"), of_member),
+        (template(host, &IN_MEMBER), of_member),
+    ] {
+        let pod = pod_of(&read(&rendered)[deployment]);
         host.must(&create, &pod.to_string());
         let mut root = pod.clone();
         root["spec"]["securityContext"]["runAsNonRoot"] = json!(false);

@@ -21,7 +21,7 @@ use self::host::Host;
 /// A test.
 type Test = fn(&Host);
 
-const TESTS: [(&str, Test); 17] = [
+const TESTS: [(&str, Test); 18] = [
     (
         "kustomize::one_replica_has_no_disruption_budget_and_three_have",
         render::one_replica_has_no_disruption_budget_and_three_have,
@@ -38,6 +38,10 @@ const TESTS: [(&str, Test); 17] = [
     (
         "helm::three_replicas_are_the_overlay_three",
         render::three_replicas_are_the_overlay_three,
+    ),
+    (
+        "helm::the_controller_of_a_member_is_its_overlay",
+        render::the_controller_of_a_member_is_its_overlay,
     ),
     (
         "helm::a_service_monitor_is_the_component",

@@ -59,7 +59,8 @@ pub(crate) fn comparable(objects: Objects) -> Objects {
             object["data"]["controller.yaml"] = meant;
         }
         if object["kind"] == "Deployment" {
-            unhash(&mut object["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]);
+            let config = object.pointer_mut("/spec/template/spec/volumes/0/configMap/name");
+            config.map(unhash);
         }
         (key(&object), object)
     })

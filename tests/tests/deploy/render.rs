@@ -78,6 +78,24 @@ pub(crate) fn three_replicas_are_the_overlay_three(host: &Host) {
     assert_same(&chart(host, &["replicas=3"]), &overlay(host, "three"));
 }
 
+/// The values of a release in a member, which has no federated controller.
+pub(crate) const IN_MEMBER: [&str; 2] = [
+    "federatedController.enabled=false",
+    "replicaSetController.enabled=true",
+];
+
+pub(crate) fn the_controller_of_a_member_is_its_overlay(host: &Host) {
+    let overlay = overlay(host, "replica-set-controller");
+    assert_same(&chart(host, &IN_MEMBER), &overlay);
+    // On a host it comes in addition.
+    let mut both = chart(host, &["replicaSetController.enabled=true"]);
+    both.retain(|name, _| overlay.contains_key(name));
+    assert_same(&both, &overlay);
+    let pod = &overlay["Deployment/fedrs-replica-set-controller"]["spec"]["template"]["spec"];
+    let image = &pod["containers"][0]["image"];
+    assert_eq!(*image, format!("fedrs:{}", env!("CARGO_PKG_VERSION")));
+}
+
 pub(crate) fn a_service_monitor_is_the_component(host: &Host) {
     let directory = repository().join("deploy/kustomize/components/servicemonitor");
     let text = std::fs::read_to_string(directory.join("service-monitor.yaml")).unwrap();
@@ -104,6 +122,8 @@ pub(crate) fn invalid_values_are_rejected_by_name(host: &Host) {
     for (value, named) in [
         ("replica=3", "replica"),
         ("replicas=three", "replicas"),
+        ("replicaSetController.replicas=-1", "replicas"),
+        ("replicaSetController.enable=true", "enable"),
         ("image.digest=sha256:12", "digest"),
         ("federation=Blue", "federation"),
         ("config.federation=blue", "config"),
@@ -148,6 +168,29 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
     ] {
         let rendered = template(host, &[value]);
         assert_ne!(rendered, plain, "{value}");
+        read(&rendered);
+    }
+    let in_member = template(host, &IN_MEMBER);
+    assert_ne!(in_member, plain);
+    for value in [
+        "replicaSetController.replicas=2",
+        "replicaSetController.resources.limits.memory=1Gi",
+        "image.tag=1.2.3",
+        "image.pullPolicy=Always",
+        "imagePullSecrets[0].name=pull",
+        "logLevel=debug",
+        "crds.install=false",
+        "listenAddress=[::]",
+        "labels.team=blue",
+        "annotations.note=text",
+        "podLabels.team=blue",
+        "podAnnotations.note=text",
+        "priorityClassName=system-cluster-critical",
+        "nodeSelector.pool=system",
+        "tolerations[0].operator=Exists",
+    ] {
+        let rendered = template(host, &[&IN_MEMBER[..], &[value]].concat());
+        assert_ne!(rendered, in_member, "{value}");
         read(&rendered);
     }
     let three = template(host, &["replicas=3"]);

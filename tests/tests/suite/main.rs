@@ -12,8 +12,11 @@ mod kstatus;
 mod kubectl;
 mod leader;
 mod local_replica_sets;
+mod local_updates;
+mod member_set;
 mod members;
 mod placement;
+mod replica_sets;
 mod rollouts;
 
 use std::process::ExitCode;
@@ -42,6 +45,8 @@ fn main() -> ExitCode {
         .collect();
     scenarios.extend(with_deployments);
     scenarios.extend(rollouts());
+    scenarios.extend(replica_sets::scenarios());
+    scenarios.extend(local_updates::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 

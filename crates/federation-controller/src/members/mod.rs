@@ -11,6 +11,7 @@ mod connection;
 mod contact;
 mod context;
 pub mod directory;
+pub mod file_client;
 mod inbox;
 pub mod kubeconfig;
 mod member_handle;

@@ -44,6 +44,8 @@ pub struct JoinRequest {
     pub member: KubeconfigSource,
     /// The address at which the controller connects to the member; `None` for the one in the kubeconfig.
     pub member_server: Option<String>,
+    /// The image of the controller of LocalReplicaSets that is installed in the member, if one is.
+    pub replica_sets: Option<String>,
     /// Whether to store a kubeconfig that does not verify the member's certificate.
     pub allow_insecure: bool,
 }
@@ -64,9 +66,17 @@ impl Join<'_> {
     /// All steps, as far as they are known before the first write.
     pub(super) fn steps(&self, existing: &ExistingObjects) -> Vec<Step> {
         let mut steps = plan::member_steps(&self.membership, existing, None);
+        steps.extend(self.replica_set_steps(existing, None));
         let host = plan::host_steps(&self.membership, &self.request.labels, existing, None);
         steps.extend(host);
         steps
+    }
+
+    fn replica_set_steps(&self, existing: &ExistingObjects, owner: Option<&str>) -> Vec<Step> {
+        let image = self.request.replica_sets.as_deref();
+        image.map_or_else(Vec::new, |image| {
+            plan::replica_set_steps(&self.membership, existing, owner, image)
+        })
     }
 
     /// Applies all steps and reports each.
@@ -91,7 +101,8 @@ impl Join<'_> {
             .as_ref()
             .and_then(|role| role["metadata"]["uid"].as_str());
         let steps = plan::member_steps(&self.membership, existing, owner);
-        for step in &steps[first.len()..] {
+        let replica_sets = self.replica_set_steps(existing, owner);
+        for step in steps[first.len()..].iter().chain(&replica_sets) {
             self.apply_step(step, existing, None, reporter).await?;
         }
         let (stored, token) = self.credentials(existing).await?;

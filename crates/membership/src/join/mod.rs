@@ -84,7 +84,8 @@ pub async fn join(
         reporter.progress(Progress::HostIsMember);
     }
     let steps = |existing: &_| join.steps(existing);
-    let existing = preflight(&clusters, &join.membership, steps).await?;
+    let with_replica_sets = request.replica_sets.is_some();
+    let existing = preflight(&clusters, &join.membership, with_replica_sets, steps).await?;
     join.apply(&existing, reporter).await?;
     match request.mode {
         WriteMode::DryRun => {

@@ -19,6 +19,7 @@ use crate::{
     cluster_client::{Clusters, RequestError},
     membership::Membership,
     object::{ObjectRef, Write},
+    replica_set_controller,
 };
 
 /// The number of concurrent access reviews.
@@ -109,8 +110,8 @@ impl AccessReview {
     }
 }
 
-/// The permissions to read the existing objects.
-pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
+/// The permissions to read the existing objects, and `others` in the member.
+pub(super) fn for_reads(membership: &Membership, others: &[ObjectRef]) -> Vec<Permission> {
     let system = ObjectRef::cluster_scoped::<Namespace>("kube-system");
     let all_members = ObjectRef::cluster_scoped::<MemberCluster>("");
     let mut reads = vec![AccessReview::of(ClusterType::Host, "list", &all_members)];
@@ -132,6 +133,8 @@ pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
             &ObjectRef::of(&manifest),
         ));
     }
+    let others = others.iter();
+    reads.extend(others.map(|object| AccessReview::of(ClusterType::Member, "get", object)));
     reads.into_iter().map(Permission::from).collect()
 }
 
@@ -164,25 +167,30 @@ fn for_step(step: &Step) -> Option<Permission> {
 /// RBAC lets users grant only permissions that they have, both in a role and by binding it, unless they may `escalate` the
 /// role and `bind` it.
 fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
-    let write = |kind: &str, namespace: &Option<String>| {
+    let write = |kind: &str, role: &ObjectRef| {
         let mut steps = steps.iter();
-        let is_of = |object: &ObjectRef| object.kind.kind == kind && object.namespace == *namespace;
+        let is_of = |object: &ObjectRef| {
+            object.kind.kind == kind
+                && (&object.namespace, &object.name) == (&role.namespace, &role.name)
+        };
         let step = steps.find(|step| is_of(&step.object));
         step.map_or(&Write::None, |step| &step.write)
     };
     let mut permissions = Vec::new();
-    for manifest in membership.controller_account().manifests() {
+    let of_replica_sets = replica_set_controller::grants(membership);
+    let manifests = membership.controller_account().manifests();
+    for manifest in manifests.into_iter().chain(of_replica_sets) {
         if manifest.grants().is_empty() {
             continue;
         }
         let role = ObjectRef::of(&manifest.to_value());
         let mut alternatives = Vec::new();
         let mut escalated = role.clone();
-        if matches!(write(&role.kind.kind, &role.namespace), Write::Create(_)) {
+        if matches!(write(&role.kind.kind, &role), Write::Create(_)) {
             // The API server authorizes the creation without a name.
             escalated.name.clear();
         }
-        if *write(&role.kind.kind, &role.namespace) != Write::None {
+        if *write(&role.kind.kind, &role) != Write::None {
             alternatives.push(AccessReview::of(
                 ClusterType::Member,
                 "escalate",
@@ -190,7 +198,7 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
             ));
         }
         let binding = format!("{}Binding", role.kind.kind);
-        if *write(&binding, &role.namespace) != Write::None {
+        if *write(&binding, &role) != Write::None {
             alternatives.push(AccessReview::of(ClusterType::Member, "bind", &role));
         }
         if alternatives.is_empty() {

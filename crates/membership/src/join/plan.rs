@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     membership::Membership,
     object::{ObjectRef, Write, required_write},
+    replica_set_controller,
 };
 
 /// The objects that exist before a join.
@@ -27,6 +28,8 @@ pub(super) struct ExistingObjects {
     pub(super) members: Vec<MemberCluster>,
     /// The namespaces in the member that are listed, in the order of [`Membership::listed_namespaces`].
     pub(super) namespaces: Vec<Option<Value>>,
+    /// The objects of [`replica_set_controller::manifests`], in the same order, if they are to be installed.
+    pub(super) replica_sets: Vec<Option<Value>>,
 }
 
 impl ExistingObjects {
@@ -69,10 +72,7 @@ pub(super) fn member_steps(
     existing: &ExistingObjects,
     owner: Option<&str>,
 ) -> Vec<Step> {
-    let role = existing.member_objects.first().and_then(Option::as_ref);
-    let known = role.and_then(|role| role["metadata"]["uid"].as_str());
-    let owner = owner.or(known).unwrap_or_default();
-    let manifests = membership.member_manifests(owner);
+    let manifests = membership.member_manifests(owner_uid(existing, owner));
     let objects = existing
         .member_objects
         .iter()
@@ -92,6 +92,31 @@ pub(super) fn member_steps(
     let after_owner = OWNER + 1;
     steps.splice(after_owner..after_owner, listed);
     steps
+}
+
+/// The steps that install the controller of LocalReplicaSets in the member. `owner` as in [`member_steps`].
+pub(super) fn replica_set_steps(
+    membership: &Membership,
+    existing: &ExistingObjects,
+    owner: Option<&str>,
+    image: &str,
+) -> Vec<Step> {
+    let owner = owner_uid(existing, owner);
+    let manifests = replica_set_controller::manifests(membership, owner, image);
+    let live = existing.replica_sets.iter().chain(std::iter::repeat(&None));
+    let steps = manifests.iter().zip(live).map(|(manifest, live)| Step {
+        cluster: ClusterType::Member,
+        object: ObjectRef::of(manifest),
+        write: replica_set_controller::write(membership, manifest, live.as_ref()),
+    });
+    steps.collect()
+}
+
+/// The uid of the ClusterRole: `owner` if this join created it; empty while it does not exist.
+fn owner_uid<'a>(existing: &'a ExistingObjects, owner: Option<&'a str>) -> &'a str {
+    let role = existing.member_objects.first().and_then(Option::as_ref);
+    let known = role.and_then(|role| role["metadata"]["uid"].as_str());
+    owner.or(known).unwrap_or_default()
 }
 
 /// Whether the join removes permissions in namespaces, in which replicas may be left.

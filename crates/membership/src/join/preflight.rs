@@ -5,6 +5,7 @@ use std::time::Duration;
 use fedrs_api::ClusterType;
 use futures::future::try_join_all;
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::version::Info};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -19,6 +20,7 @@ use crate::{
     member_cluster,
     membership::Membership,
     object::ObjectRef,
+    replica_set_controller,
 };
 
 /// How long an API server may take to serve a CRD that was just installed.
@@ -85,14 +87,21 @@ fn supported_version(cluster: ClusterType, info: Info) -> Result<String, Problem
 pub(super) async fn preflight(
     clusters: &Clusters<'_>,
     membership: &Membership,
+    with_replica_sets: bool,
     steps: impl Fn(&ExistingObjects) -> Vec<Step>,
 ) -> Result<ExistingObjects, Error> {
-    let reads = permissions::for_reads(membership);
+    let replica_sets = if with_replica_sets {
+        replica_set_controller::manifests(membership, "", "")
+    } else {
+        Vec::new()
+    };
+    let replica_sets: Vec<_> = replica_sets.iter().map(ObjectRef::of).collect();
+    let reads = permissions::for_reads(membership, &replica_sets);
     let mut missing = permissions::missing(clusters, reads).await?;
     let mut problems = Vec::new();
     let mut existing = ExistingObjects::default();
     if missing.is_empty() {
-        existing = read(clusters, membership).await?;
+        existing = read(clusters, membership, &replica_sets).await?;
         problems = conflicts(membership, &existing);
     }
     let writes = permissions::for_writes(membership, &steps(&existing));
@@ -125,9 +134,18 @@ pub(super) async fn wait_for_crds(host: &ClusterClient) -> Result<(), Error> {
     }
 }
 
+/// The objects, in the same order.
+async fn get_all(
+    cluster: &ClusterClient,
+    objects: &[ObjectRef],
+) -> Result<Vec<Option<Value>>, RequestError> {
+    try_join_all(objects.iter().map(|object| cluster.get(object))).await
+}
+
 async fn read(
     clusters: &Clusters<'_>,
     membership: &Membership,
+    replica_sets: &[ObjectRef],
 ) -> Result<ExistingObjects, RequestError> {
     let Clusters { host, member } = clusters;
     let manifests = membership.member_manifests("");
@@ -138,13 +156,22 @@ async fn read(
     let listed: Vec<_> = listed
         .map(|name| ObjectRef::cluster_scoped::<Namespace>(name))
         .collect();
-    let (members, host_namespace, secret, member_namespace, member_objects, namespaces) = futures::try_join!(
+    let (
+        members,
+        host_namespace,
+        secret,
+        member_namespace,
+        member_objects,
+        namespaces,
+        replica_sets,
+    ) = futures::try_join!(
         host.list(""),
         host.get(&namespace),
         host.get(&secret),
         member.get(&namespace),
-        try_join_all(objects.iter().map(|object| member.get(object))),
-        try_join_all(listed.iter().map(|object| member.get(object))),
+        get_all(member, &objects),
+        get_all(member, &listed),
+        get_all(member, replica_sets),
     )?;
     Ok(ExistingObjects {
         member_namespace,
@@ -153,6 +180,7 @@ async fn read(
         secret,
         members,
         namespaces,
+        replica_sets,
     })
 }
 

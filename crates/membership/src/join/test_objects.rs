@@ -36,6 +36,7 @@ pub(super) fn complete() -> ExistingObjects {
         member_objects: member_objects.map(|object| Some(stored(object))).collect(),
         host_namespace: Some(stored(Membership::namespace_manifest("system"))),
         namespaces: Vec::new(),
+        replica_sets: Vec::new(),
         secret: Some(stored(membership.secret_manifest(Some("kubeconfig")))),
         members: vec![serde_json::from_value(member).unwrap()],
     }

@@ -201,6 +201,7 @@ impl Federation {
             mode: WriteMode::Persist,
             member: self.kubeconfig(&format!("{name}.yaml")),
             member_server: None,
+            replica_sets: None,
             allow_insecure: false,
         }
     }

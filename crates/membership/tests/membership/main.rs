@@ -5,5 +5,6 @@
 mod clusters;
 mod federation;
 mod join;
+mod replica_sets;
 mod uninstall;
 mod unjoin;

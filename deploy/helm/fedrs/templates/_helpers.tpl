@@ -48,3 +48,26 @@ annotations:
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
 {{- end }}
 {{- end }}
+
+{{/* The labels of what belongs to the controller of LocalReplicaSets. */}}
+{{- define "fedrs.replicaSetLabels" -}}
+{{- $own := dict "app.kubernetes.io/instance" "fedrs-replica-set-controller" }}
+{{- toYaml (merge $own (include "fedrs.labels" . | fromYaml)) }}
+{{- end }}
+
+{{/* The objects of a generated file: an account, and each rule with its reason. The namespace is made by helm. */}}
+{{- define "fedrs.rbac" -}}
+{{- $root := .root }}
+{{- $labels := .labels }}
+{{- range splitList "\n---\n" (.text | replace "fedrs-system" $root.Release.Namespace) }}
+{{- $object := fromYaml . }}
+{{- if and $object (ne $object.kind "Namespace") }}
+{{- $_ := set $object.metadata "labels" $labels }}
+{{- with $root.Values.annotations }}
+{{- $_ := set $object.metadata "annotations" . }}
+{{- end }}
+---
+{{ toYaml $object }}
+{{ end }}
+{{- end }}
+{{- end }}

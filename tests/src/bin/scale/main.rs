@@ -92,10 +92,7 @@ async fn measure(args: &ScaleArgs, sets: usize) -> anyhow::Result<Size> {
     server.write_kubeconfig(&directory.path().join("host.yaml"))?;
     let user = Client::new(clusters.host.service(), "default");
     install_crds(&user).await;
-    let program = Program {
-        path: args.program.clone(),
-        directory: directory.path().to_owned(),
-    };
+    let program = Program::of_federation(args.program.clone(), directory.path());
 
     let controller = program.start()?;
     clusters.until_ready(&controller).await?;

@@ -132,19 +132,31 @@ pub(crate) fn matches_node_affinity(pod: Pod<'_>, node: &Value) -> bool {
     let Some(required) = at(pod.0, path) else {
         return true;
     };
-    list(required, "/nodeSelectorTerms").iter().any(|term| {
-        let (expressions, fields) = (list(term, "/matchExpressions"), list(term, "/matchFields"));
-        let field = |rule: &Value| match text(rule, "/key") {
-            "metadata.name" => value_fits(rule, Some(name(node))),
-            _ => false,
-        };
-        // A term without requirements matches nothing.
-        !(expressions.is_empty() && fields.is_empty())
-            && expressions
-                .iter()
-                .all(|rule| requirement_holds(rule, labels))
-            && fields.iter().all(field)
-    })
+    let terms = list(required, "/nodeSelectorTerms");
+    terms.iter().any(|term| term_matches(term, node))
+}
+
+/// The sum of the weights of the preferred node affinity that the node has.
+pub(crate) fn preference(pod: Pod<'_>, node: &Value) -> i64 {
+    let path = "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution";
+    let terms = list(pod.0, path).iter();
+    let matching = terms.filter(|term| term_matches(&term["preference"], node));
+    matching.filter_map(|term| integer(term, "/weight")).sum()
+}
+
+fn term_matches(term: &Value, node: &Value) -> bool {
+    let labels = map(node, "/metadata/labels");
+    let (expressions, fields) = (list(term, "/matchExpressions"), list(term, "/matchFields"));
+    let field = |rule: &Value| match text(rule, "/key") {
+        "metadata.name" => value_fits(rule, Some(name(node))),
+        _ => false,
+    };
+    // A term without requirements matches nothing.
+    !(expressions.is_empty() && fields.is_empty())
+        && expressions
+            .iter()
+            .all(|rule| requirement_holds(rule, labels))
+        && fields.iter().all(field)
 }
 
 /// The resources of which the node has too little.

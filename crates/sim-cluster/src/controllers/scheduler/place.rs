@@ -1,15 +1,16 @@
 //! The placement of a pod: `pod, nodes -> node, or the reasons why none fits`. Pure.
 //!
-//! Of the nodes that pass every filter it chooses the one with the fewest pods of the same controller, then the least loaded,
+//! Of the nodes that pass every filter it chooses the one that the pod prefers most, then the one with the fewest pods of the same controller, then the least loaded,
 //! then the one with the fewest pods, then the first by name (where Kubernetes chooses at random).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::controllers::pod::Pod;
 
 use super::amounts::Amounts;
-use super::filters::{UnfitReason, unfit_reasons};
+use super::filters::{UnfitReason, preference, unfit_reasons};
 use super::nodes::NodeInfo;
 use super::topology::Topology;
 
@@ -44,6 +45,7 @@ pub(crate) fn place<'n>(
         }
         if unfit_reasons.is_empty() {
             let score = (
+                Reverse(preference(pod, &node.object)),
                 node.siblings(pod.controller_uid()),
                 node.load_with(&requests),
                 node.pods.len(),
@@ -214,6 +216,12 @@ mod tests {
         json!({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}})
     }
 
+    fn preferring(node: &str) -> Value {
+        let fields = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
+        let term = json!({"weight": 100, "preference": {"matchFields": fields}});
+        json!({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}})
+    }
+
     fn evenly() -> Value {
         json!({"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {"matchLabels": {"app": "web"}}}]})
@@ -224,6 +232,7 @@ mod tests {
     #[case::apart_by_zone(apart("zone"), 2, vec![1, 0, 1])]
     #[case::together_by_zone(together(), 4, vec![2, 2, 0])]
     #[case::evenly_by_zone(evenly(), 6, vec![2, 1, 3])]
+    #[case::preferring_a_node(preferring("n3"), 3, vec![0, 0, 3])]
     fn rules_between_pods(
         #[case] spec: Value,
         #[case] replicas: usize,

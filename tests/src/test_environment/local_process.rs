@@ -1,0 +1,45 @@
+//! A controller of LocalReplicaSets: in this process, or a process of its own.
+
+use federation_controller::{clock::Clock, election::Fence};
+use http::{HeaderValue, Request, header::AUTHORIZATION};
+use kube::{Client, client::Body};
+use local_controller::{LocalController, LocalControllerConfig, LocalMetrics, Running};
+use sim_cluster::SimCluster;
+use tempfile::TempDir;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::program::Program;
+
+/// A controller of LocalReplicaSets; `None` while it is killed.
+pub(super) enum LocalProcess {
+    Embedded(Option<(CancellationToken, Running)>),
+    /// The directory has its kubeconfig, its configuration and its log.
+    Program(TempDir, Option<Program>),
+}
+
+/// The token of the controller's account in embedded clusters.
+pub(super) const TOKEN: &str = "of-the-replica-set-controller";
+
+/// Starts the controller in an embedded cluster.
+pub(super) fn start(cluster: &SimCluster) -> (CancellationToken, Running) {
+    let authenticated = cluster.service().map_request(|mut request: Request<Body>| {
+        let token = format!("Bearer {TOKEN}");
+        let token = HeaderValue::from_str(&token).expect("the token is printable");
+        request.headers_mut().insert(AUTHORIZATION, token);
+        request
+    });
+    let (now, started) = (cluster.clock().now(), Instant::now());
+    let cancel = CancellationToken::new();
+    let controller = LocalController {
+        client: Client::new(authenticated, "default"),
+        config: LocalControllerConfig::default(),
+        clock: Clock::new(move || now + started.elapsed()),
+        seed: 7,
+        metrics: LocalMetrics::default(),
+        fence: Fence::open(),
+    };
+    let running = controller.start(&cancel);
+    (cancel, running)
+}

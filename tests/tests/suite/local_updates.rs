@@ -1,0 +1,278 @@
+//! What the controller of LocalReplicaSets does to the pods of a member: updates, in place or recreated, within budget and speed;
+//! evictions; and what is left to do when it is killed.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironment};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{
+    local_updates,
+    member_set::{Kind, MEMBER, MemberSet, name_of, text},
+};
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    vec![
+        scenario!(
+            local_updates::l13_a_set_is_scaled_to_many_pods_and_back,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l12_l14_an_image_is_updated_in_place,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l12_l14_other_fields_recreate_pods_under_their_names,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l22_a_bad_image_does_not_lock,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l14_a_controller_killed_during_an_update_continues,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l15_the_speed_holds_by_the_times_of_the_pods,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l18_l20_pods_are_evicted_by_annotation_and_by_node,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::c1_kubectl_shows_and_scales_a_set,
+            LocalReplicaSets,
+            Kubectl
+        ),
+    ]
+}
+
+fn local(env: &TestEnvironment) -> MemberSet<'_> {
+    MemberSet {
+        env,
+        kind: Kind::Local,
+    }
+}
+
+/// Starts the controller, and a set of which `unavailable` pods may be unavailable.
+async fn started(env: &mut TestEnvironment, replicas: usize, unavailable: usize) {
+    env.start_local_controller(MEMBER).await;
+    let strategy = json!({ "maxUnavailable": unavailable });
+    let fields = json!({ "updateMode": "Rolling", "deploymentStrategy": strategy });
+    local(env).create(replicas, fields).await;
+    until_updated(env, replicas).await;
+}
+
+/// Waits until the set has exactly `replicas` pods, all of the current template and available.
+async fn until_updated(env: &TestEnvironment, replicas: usize) {
+    let set = local(env);
+    set.settle(replicas).await;
+    set.until("all pods are updated", async || {
+        set.count("updatedAvailableReplicas").await == replicas as u64
+            && set.condition("Ready").await.starts_with("True")
+    })
+    .await;
+}
+
+fn container(image: &str, env: &Value) -> Value {
+    let container = json!({ "name": "main", "image": image, "env": env });
+    json!({ "spec": { "template": { "spec": { "containers": [container] } } } })
+}
+
+fn image(image: &str) -> Value {
+    container(image, &Value::Null)
+}
+
+/// Something of each pod, by name.
+async fn of_pods(env: &TestEnvironment, of: impl Fn(&Value) -> String) -> BTreeMap<String, String> {
+    let pods = local(env).owned().await;
+    pods.iter().map(|pod| (name_of(pod), of(pod))).collect()
+}
+
+fn uid(pod: &Value) -> String {
+    text(&pod["metadata"]["uid"]).to_owned()
+}
+
+/// What an update in place keeps.
+fn place(pod: &Value) -> String {
+    format!(
+        "{} {} {}",
+        uid(pod),
+        pod["spec"]["nodeName"],
+        pod["status"]["podIP"]
+    )
+}
+
+fn container_id(pod: &Value) -> String {
+    text(&pod["status"]["containerStatuses"][0]["containerID"]).to_owned()
+}
+
+fn differ_everywhere(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> bool {
+    before.keys().eq(after.keys()) && before.iter().all(|(name, value)| after[name] != *value)
+}
+
+async fn l13_a_set_is_scaled_to_many_pods_and_back(env: &mut TestEnvironment) {
+    started(env, 0, 1).await;
+    for replicas in [60, 5, 0] {
+        local(env).scale(replicas).await;
+        until_updated(env, replicas).await;
+    }
+}
+
+async fn l12_l14_an_image_is_updated_in_place(env: &mut TestEnvironment) {
+    started(env, 6, 2).await;
+    let (places, ids) = (of_pods(env, place).await, of_pods(env, container_id).await);
+    let pods = env.watch(local(env).name()).await;
+    local(env).patch(&image("registry.example/main:2")).await;
+    until_updated(env, 6).await;
+    assert_eq!(of_pods(env, place).await, places);
+    assert!(differ_everywhere(&ids, &of_pods(env, container_id).await));
+    let images = of_pods(env, |pod| {
+        let status = &pod["status"]["containerStatuses"][0];
+        format!("{} {}", status["image"], status["restartCount"])
+    });
+    let images = images.await;
+    let is_restarted = |text: &String| text == "\"registry.example/main:2\" 1";
+    assert!(images.values().all(is_restarted), "{images:?}");
+    pods.assert_never_below(4);
+}
+
+async fn l12_l14_other_fields_recreate_pods_under_their_names(env: &mut TestEnvironment) {
+    started(env, 6, 2).await;
+    let node = |pod: &Value| text(&pod["spec"]["nodeName"]).to_owned();
+    let (uids, nodes) = (of_pods(env, uid).await, of_pods(env, node).await);
+    let pods = env.watch(local(env).name()).await;
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    let change = container("registry.example/main:1", &variables);
+    local(env).patch(&change).await;
+    until_updated(env, 6).await;
+    assert!(differ_everywhere(&uids, &of_pods(env, uid).await));
+    assert_eq!(of_pods(env, node).await, nodes);
+    pods.assert_never_below(4);
+    pods.assert_never_above(6);
+}
+
+/// Its pods use up the budget, and the next template replaces them.
+async fn l22_a_bad_image_does_not_lock(env: &mut TestEnvironment) {
+    started(env, 6, 2).await;
+    let pods = env.watch(local(env).name()).await;
+    let mut bad = image("registry.invalid/main:2");
+    // On embedded clusters.
+    let fails = json!({ "sim-cluster.dev/fail": "image-pull" });
+    bad["spec"]["template"]["metadata"] = json!({ "annotations": fails });
+    let set = local(env);
+    set.patch(&bad).await;
+    set.until("the failed pods use the budget", async || {
+        set.condition("BudgetUsedByFailures").await == "True PodsFailed"
+    })
+    .await;
+    let mut good = image("registry.example/main:3");
+    good["spec"]["template"]["metadata"] = json!({ "annotations": null });
+    set.patch(&good).await;
+    until_updated(env, 6).await;
+    pods.assert_never_below(4);
+}
+
+async fn l14_a_controller_killed_during_an_update_continues(env: &mut TestEnvironment) {
+    started(env, 20, 3).await;
+    let pods = env.watch(local(env).name()).await;
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    let changes = [
+        image("registry.example/main:2"),
+        container("registry.example/main:3", &variables),
+        image("registry.example/main:4"),
+    ];
+    for (change, pause) in changes.iter().zip([150, 400, 900]) {
+        local(env).patch(change).await;
+        for _ in 0..3 {
+            sleep(Duration::from_millis(pause)).await;
+            env.kill_local_controller(MEMBER).await;
+            env.start_local_controller(MEMBER).await;
+        }
+        until_updated(env, 20).await;
+    }
+    pods.assert_never_below(17);
+    pods.assert_never_above(20);
+}
+
+/// Creations are times of the API server in whole seconds; a deletion and its creation are apart by less than one more.
+async fn l15_the_speed_holds_by_the_times_of_the_pods(env: &mut TestEnvironment) {
+    const DELAY: i64 = 8;
+    started(env, 6, 4).await;
+    let speed = json!({ "updatePortion": 2, "minDelay": DELAY });
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    let mut change = container("registry.example/main:1", &variables);
+    change["spec"]["deploymentStrategy"] = json!({ "deploySpeed": speed });
+    let before = of_pods(env, uid).await;
+    local(env).patch(&change).await;
+    until_updated(env, 6).await;
+    assert!(differ_everywhere(&before, &of_pods(env, uid).await));
+    let created = |pod: &Value| text(&pod["metadata"]["creationTimestamp"]).to_owned();
+    let created = of_pods(env, created).await;
+    let created = created
+        .values()
+        .map(|time| time.parse::<Timestamp>().unwrap());
+    let mut created: Vec<_> = created.map(Timestamp::as_second).collect();
+    created.sort_unstable();
+    for window in created.windows(3) {
+        assert!(window[2] - window[0] >= DELAY - 2, "{created:?}");
+    }
+}
+
+async fn l18_l20_pods_are_evicted_by_annotation_and_by_node(env: &mut TestEnvironment) {
+    started(env, 6, 1).await;
+    let pods = env.watch(local(env).name()).await;
+    let set = local(env);
+    let before = set.owned().await;
+    let evict = json!({ "metadata": { "annotations": { "fedrs.dev/evict": "true" } } });
+    for pod in &before[..2] {
+        set.patch_pod(&name_of(pod), &evict).await;
+    }
+    set.until("both are replaced", async || {
+        let uids = of_pods(env, uid).await;
+        before[..2]
+            .iter()
+            .all(|pod| uids.values().all(|found| *found != uid(pod)))
+    })
+    .await;
+    until_updated(env, 6).await;
+    // Of a node that is cordoned, so that they do not come back.
+    let node = format!("/api/v1/nodes/{MEMBER}-node-1");
+    let label = |value: Value| json!({ "metadata": { "labels": { "fedrs.dev/evict": value } } });
+    let mut drained = label("true".into());
+    drained["spec"] = json!({ "unschedulable": true });
+    set.request("PATCH", &node, &drained).await;
+    let node_of = |pod: &Value| text(&pod["spec"]["nodeName"]).to_owned();
+    set.until("no pod is on the node", async || {
+        let nodes = of_pods(env, node_of).await;
+        nodes
+            .values()
+            .all(|node| *node != format!("{MEMBER}-node-1"))
+    })
+    .await;
+    until_updated(env, 6).await;
+    pods.assert_never_below(5);
+    let mut back = label(Value::Null);
+    back["spec"] = json!({ "unschedulable": null });
+    set.request("PATCH", &node, &back).await;
+}
+
+async fn c1_kubectl_shows_and_scales_a_set(env: &mut TestEnvironment) {
+    started(env, 3, 1).await;
+    let mut session = env.kubectl_of(MEMBER);
+    session.must("scale lrs/local --replicas=5").await;
+    // The condition of the generation before does not count.
+    session
+        .must("wait --for=condition=Ready lrs/local --timeout=60s")
+        .await;
+    let count = local(env).count("availableReplicas").await;
+    assert_eq!(count, 5, "ready means available");
+    session.must("get lrs").await;
+    session.must("get lrs local -o wide").await;
+    session.must("delete lrs local --wait --timeout=60s").await;
+    session.assert_recorded("local-replica-set");
+}
