@@ -22,6 +22,9 @@ pub struct Account {
     pub limit: usize,
     /// What of it is in use; more than `limit` if pods are broken, or the budget was made smaller.
     pub in_use: usize,
+    /// What of it can't be used for updates and evictions, because evictions of others may use it: see
+    /// [`DisruptionPlan`](crate::DisruptionPlan).
+    pub withheld: usize,
     /// Pods that are missing: neither do they exist, nor are they being recreated.
     pub missing: usize,
     /// Pods that exist beyond the replicas.
@@ -29,7 +32,12 @@ pub struct Account {
 }
 
 impl Account {
-    pub(crate) fn of(set: &Set<'_>, members: &[Member<'_>], places: &Places) -> Self {
+    pub(crate) fn of(
+        set: &Set<'_>,
+        members: &[Member<'_>],
+        places: &Places,
+        withheld: usize,
+    ) -> Self {
         let (mut live, mut in_use, mut starting, mut terminating) = (0, 0, 0, 0);
         for member in members {
             let is_live = member.pod.is_live();
@@ -41,9 +49,9 @@ impl Account {
         let kept = live + places.terminating + places.vacant.len();
         let missing = set.replicas.saturating_sub(kept);
         let replaced = terminating.saturating_sub(places.terminating);
-        let limit = u64::try_from(set.replicas).unwrap_or(u64::MAX);
         Self {
-            limit: usize::try_from(set.max_unavailable.without_surge(limit)).unwrap_or(usize::MAX),
+            limit: set.limit(),
+            withheld,
             in_use: in_use + missing + places.vacant.len() - replaced.min(starting + missing),
             missing,
             surplus: kept.saturating_sub(set.replicas),
@@ -52,7 +60,8 @@ impl Account {
 
     /// How many more pods may become unavailable.
     pub(crate) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.in_use)
+        let used = self.in_use.saturating_add(self.withheld);
+        self.limit.saturating_sub(used)
     }
 }
 
@@ -72,6 +81,10 @@ pub(crate) struct Budget<'a> {
     pub(crate) account: Account,
     /// Who has got a part of it in this step.
     pub(crate) begun: Vec<BudgetUser<'a>>,
+    /// Pods that could be updated or evicted now with more of it.
+    pub(crate) wanted: usize,
+    /// Whether it is shared with evictions of others.
+    pub(crate) is_shared: bool,
 }
 
 impl<'a> Budget<'a> {

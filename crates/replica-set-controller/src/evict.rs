@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::{
     account::{Budget, cost},
+    drain,
     group::{Group, Member},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
@@ -32,6 +33,7 @@ pub(crate) fn begin<'a>(
         is_requested && member.pod.is_owned() && member.group != Group::MarkedRemove
     });
     let mut requested: Vec<_> = requested.collect();
+    record_those_of_others(members, record, now);
     for member in &requested {
         let uid = member.pod.uid;
         if !record.evictions.contains_key(uid) {
@@ -56,11 +58,27 @@ pub(crate) fn begin<'a>(
             eviction.begun = true;
         }
     }
+    budget.wanted += waiting;
     (waiting > 0).then(|| Wait::Budget {
         purpose: Purpose::Eviction,
         pods: waiting,
         by: Vec::new(),
     })
+}
+
+/// Evictions through the API server have begun when they are seen.
+fn record_those_of_others(members: &[Member<'_>], record: &mut LocalRecord, now: Timestamp) {
+    let evicted = members
+        .iter()
+        .filter(|member| member.pod.is_evicted_by_others() && member.pod.is_owned());
+    for Member { pod, .. } in evicted {
+        if !record.evictions.contains_key(pod.uid) {
+            let (since, begun) = (now, true);
+            let eviction = EvictionRecord { since, begun };
+            record.evictions.insert(pod.uid.to_owned(), eviction);
+            drain::observe(pod, record, now);
+        }
+    }
 }
 
 /// The evictions that delay updates; the others are reported.

@@ -29,6 +29,7 @@ struct Metadata {
 #[serde(default)]
 struct Spec {
     taints: Option<Vec<Taint>>,
+    unschedulable: Option<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -77,6 +78,7 @@ impl ObservedNode {
         let by_node = by_node.then_some(Eviction::Involuntary);
         NodeState {
             is_ready: self.is_true("Ready"),
+            is_cordoned: self.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true),
             eviction: by_node.into_iter().chain(by_label).min(),
         }
     }

@@ -17,6 +17,8 @@ use crate::{
 pub struct NodeState {
     /// Whether it is ready.
     pub is_ready: bool,
+    /// Whether it is cordoned.
+    pub is_cordoned: bool,
     /// Who asks its pods to leave it.
     pub eviction: Option<Eviction>,
 }
@@ -231,9 +233,13 @@ impl ObservedPod {
             node: node.map(|(name, state)| Node {
                 name,
                 is_ready: state.is_some_and(|state| state.is_ready),
+                is_cordoned: state.is_some_and(|state| state.is_cordoned),
             }),
             life: self.life(),
             eviction: self.eviction().into_iter().chain(by_node).min(),
+            is_disrupted: self
+                .condition("DisruptionTarget")
+                .is_some_and(|condition| condition.status == "True"),
             deletion_cost: self
                 .annotation(DELETION_COST)
                 .and_then(|cost| cost.parse().ok())

