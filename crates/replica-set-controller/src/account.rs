@@ -58,6 +58,12 @@ impl Account {
         }
     }
 
+    /// Whether an update or an eviction of a pod that is not available may begin. It may become available before that, and evictions of
+    /// others may then use what it uses now.
+    pub(crate) fn covers_unavailable(&self) -> bool {
+        self.withheld == 0 || self.in_use.saturating_add(self.withheld) <= self.limit
+    }
+
     /// How many more pods may become unavailable.
     pub(crate) fn room(&self) -> usize {
         let used = self.in_use.saturating_add(self.withheld);
@@ -81,13 +87,28 @@ pub(crate) struct Budget<'a> {
     pub(crate) account: Account,
     /// Who has got a part of it in this step.
     pub(crate) begun: Vec<BudgetUser<'a>>,
-    /// Pods that could be updated or evicted now with more of it.
+    /// Available pods that could be updated or evicted now with more of it.
     pub(crate) wanted: usize,
+    /// Whether pods that are not available could be, if less of it was withheld.
+    pub(crate) is_wanted: bool,
     /// Whether it is shared with evictions of others.
     pub(crate) is_shared: bool,
 }
 
 impl<'a> Budget<'a> {
+    /// Whether the update or eviction of the pod may begin; otherwise it is wanted.
+    pub(crate) fn allows(&mut self, member: &Member<'_>) -> bool {
+        let is_allowed = match cost(member) {
+            0 => self.account.covers_unavailable(),
+            cost => cost <= self.account.room(),
+        };
+        if !is_allowed {
+            self.wanted += cost(member);
+            self.is_wanted |= cost(member) == 0;
+        }
+        is_allowed
+    }
+
     /// A pod gets what it needs, and has this group from now on.
     pub(crate) fn take(&mut self, member: &Member<'a>, group: Group) {
         let cost = cost(member);

@@ -175,8 +175,10 @@ pub(crate) struct Share<'a> {
     pub(crate) set: &'a Set<'a>,
     pub(crate) account: Account,
     pub(crate) lending: Lending,
-    /// Pods that would be updated or evicted now with more of the budget.
+    /// Available pods that would be updated or evicted now with more of the budget.
     pub(crate) wanted: usize,
+    /// Whether pods that are not available would be.
+    pub(crate) is_wanted: bool,
     /// Whether nothing is under way.
     pub(crate) is_idle: bool,
 }
@@ -212,7 +214,7 @@ impl Share<'_> {
             .raised(ours, min_available, recorded)
             .or_else(|| self.lowered(ours, target, recorded, record));
         let is_written = change.is_none() && record.lent == recorded.lent;
-        let reads_pods = self.wanted() > 0
+        let reads_pods = self.is_needed()
             && is_written
             && ours.is_settled
             && ours.replicas == replicas
@@ -224,7 +226,12 @@ impl Share<'_> {
         }
     }
 
-    /// What of the budget is neither in use nor waited for in vain.
+    /// Whether the controller would use more of the budget.
+    fn is_needed(&self) -> bool {
+        self.wanted() > 0 || self.is_wanted
+    }
+
+    /// How many available pods it would use it for.
     fn wanted(&self) -> usize {
         self.wanted.min(self.free())
     }
@@ -236,10 +243,9 @@ impl Share<'_> {
     /// What is to be lent.
     fn target(&self, ours: &DisruptionBudget<'_>) -> usize {
         let (lends, limit) = (ours.lends(), self.account.limit);
-        let wanted = self.wanted();
-        if wanted > 0 {
-            lends.min(self.free() - wanted)
-        } else if self.is_idle {
+        if self.is_needed() {
+            lends.min(self.free() - self.wanted())
+        } else if self.is_idle && self.wanted == 0 {
             lends.max(self.free()).min(limit)
         } else {
             lends.min(limit)
@@ -281,7 +287,7 @@ impl Share<'_> {
     ) -> Option<BudgetChange> {
         let replicas = self.set.replicas;
         let has_shrunk = replicas < ours.replicas;
-        let is_due = target > ours.lends() || has_shrunk && (self.is_idle || self.wanted > 0);
+        let is_due = target > ours.lends() || has_shrunk && (self.is_idle || self.is_needed());
         if !is_due || self.account.surplus > 0 || ours.healthy > replicas {
             return None;
         }

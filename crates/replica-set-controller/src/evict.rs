@@ -4,7 +4,7 @@ use fedrs_api::{EvictionRecord, LocalRecord};
 use jiff::Timestamp;
 
 use crate::{
-    account::{Budget, cost},
+    account::Budget,
     drain,
     group::{Group, Member},
     order::{by_eviction, first},
@@ -49,7 +49,7 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        if cost(member) > budget.account.room() {
+        if !budget.allows(member) {
             waiting += 1;
             continue;
         }
@@ -58,7 +58,6 @@ pub(crate) fn begin<'a>(
             eviction.begun = true;
         }
     }
-    budget.wanted += waiting;
     (waiting > 0).then(|| Wait::Budget {
         purpose: Purpose::Eviction,
         pods: waiting,

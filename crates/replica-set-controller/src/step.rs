@@ -44,6 +44,7 @@ pub fn step<'a>(
         account,
         begun: Vec::new(),
         wanted: 0,
+        is_wanted: false,
         is_shared: disruptions.ours.is_some(),
     };
     drain::reconcile(&members, &mut record, lending.allows_evictions(), now);
@@ -84,7 +85,8 @@ pub fn step<'a>(
         account: budget.account,
         lending,
         wanted: budget.wanted,
-        is_idle: is_idle && budget.wanted == 0 && record.updates.is_empty(),
+        is_wanted: budget.is_wanted,
+        is_idle: is_idle && record.updates.is_empty(),
     };
     let disruption = share.decide(disruptions, recorded, &mut record);
     speed::forget(set.speed, &mut record, recorded, now);

@@ -46,11 +46,16 @@ pub(crate) fn begin<'a>(
         });
     }
     let unavailable = candidates.iter().filter(|member| cost(member) == 0).count();
+    let covered = if budget.account.covers_unavailable() {
+        unavailable
+    } else {
+        0
+    };
     let is_drained = budget.is_shared && budget.account.limit > 0 && pods > unavailable;
     let drained = is_drained.then(|| drain::delay_until(set, members, record, now));
     let drained = drained.flatten();
     let room = drained.map_or(budget.account.room(), |_| 0);
-    let within_budget = pods.min(unavailable.saturating_add(room));
+    let within_budget = pods.min(covered.saturating_add(room));
     let within_speed = speed::room(set.speed, record, now);
     let count = within_budget.min(within_speed);
     if count > 0 {
@@ -65,7 +70,9 @@ pub(crate) fn begin<'a>(
         let pods = pods - count;
         return Some(Wait::Drains { pods, until });
     }
-    budget.wanted += pods.min(within_speed) - count;
+    let due = pods.min(within_speed);
+    budget.wanted += due.saturating_sub(count.max(unavailable));
+    budget.is_wanted |= count < due.min(unavailable);
     match set.speed {
         _ if count == pods => None,
         Some(speed) if within_speed <= within_budget => {

@@ -89,6 +89,29 @@ fn any_op_and_fault() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// Evictions of others while updates begin, and views that are old.
+fn any_eviction() -> impl Strategy<Value = Op> {
+    let all_done = || Op::Step {
+        publish: Fate::Done,
+        fates: vec![Fate::Done],
+    };
+    let fates = prop::collection::vec(fate(), 1..3);
+    prop_oneof![
+        12 => Just(all_done()),
+        4 => fates.prop_map(|fates| Op::Step { publish: Fate::Done, fates }),
+        8 => (0..4_usize).prop_map(Op::Drain),
+        4 => Just(Op::Deletions),
+        4 => Just(Op::DisruptionWatch),
+        6 => Just(Op::DisruptionCount),
+        8 => Just(Op::SeeBudget),
+        3 => Just(Op::Sync),
+        2 => Just(Op::Wait(61)),
+        2 => Just(Op::Target),
+        2 => (0..4_usize).prop_map(Op::DeliverBudget),
+        1 => Just(Op::Restart),
+    ]
+}
+
 fn apply(world: &mut World, op: Op) {
     match op {
         Op::Step { publish, fates } => {
@@ -105,7 +128,7 @@ fn apply(world: &mut World, op: Op) {
         Op::Evict(pod, by) => world.cluster.edit(pod, Edit::Evict(by)),
         Op::Replicas(replicas) => world.replicas = replicas,
         Op::Edit(pod, edit) => world.cluster.edit(pod, edit),
-        Op::Drain(pod) => world.evictions.request(&world.cluster, pod),
+        Op::Drain(pod) => world.evictions.request(&mut world.cluster, pod),
         Op::Deletions => world.evictions.delete(&mut world.cluster),
         Op::DisruptionWatch => world.evictions.watch(&world.cluster),
         Op::DisruptionCount => world.evictions.count(),
@@ -188,6 +211,25 @@ proptest! {
         let budget = usize::try_from(budget).expect("it is small");
         for op in ops {
             apply(&mut world, op);
+            let available = world.cluster.available();
+            prop_assert!(available + budget >= replicas, "{available} of {replicas}: {world:#?}");
+        }
+        check_end(&mut world);
+    }
+
+    /// The same with evictions of others at any moment, few pods and little else.
+    #[test]
+    fn l20_evictions_of_others_share_the_budget(
+        replicas in 2..4_usize,
+        budget in 1..3_u64,
+        ops in prop::collection::vec(any_eviction(), 0..60),
+    ) {
+        let mut world = World::settled(replicas, budget, None);
+        let budget = usize::try_from(budget).expect("it is small");
+        for op in ops {
+            apply(&mut world, op);
+            // No bad revision: its pods fail by themselves.
+            world.target += u32::from(world.target % 3 == 2);
             let available = world.cluster.available();
             prop_assert!(available + budget >= replicas, "{available} of {replicas}: {world:#?}");
         }

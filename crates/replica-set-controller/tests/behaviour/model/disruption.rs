@@ -116,8 +116,8 @@ impl Evictions {
         budget.version = self.versions;
     }
 
-    /// Somebody evicts a pod: it is granted or not.
-    pub(crate) fn request(&mut self, cluster: &Cluster, index: usize) {
+    /// Somebody evicts a pod: it is granted or not. One that is not ready is deleted if it still is not.
+    pub(crate) fn request(&mut self, cluster: &mut Cluster, index: usize) {
         let pods = cluster.seen();
         let Some(seen) = pods.get(index % pods.len().max(1)) else {
             return;
@@ -127,14 +127,16 @@ impl Evictions {
         let Some(budget) = &mut self.budget else {
             return;
         };
-        if seen.is_ready() {
-            if budget.observed < budget.generation || budget.allowed == 0 {
-                return;
-            }
-            budget.allowed -= 1;
-            budget.version = self.versions;
-            budget.disrupted.insert(uid.clone());
+        if !seen.is_ready() {
+            cluster.evict(uid);
+            return;
         }
+        if budget.observed < budget.generation || budget.allowed == 0 {
+            return;
+        }
+        budget.allowed -= 1;
+        budget.version = self.versions;
+        budget.disrupted.insert(uid.clone());
         self.granted.push(uid.clone());
     }
 
