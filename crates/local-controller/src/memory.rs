@@ -12,12 +12,19 @@ use parking_lot::Mutex;
 use replica_set_controller::SlowStart;
 use tokio::time::Instant;
 
-use crate::{key::SetKey, report::Progress};
+use crate::{disruption::BudgetMemory, key::SetKey, report::Progress};
 
 /// The pause after a request for a pod was rejected or not answered. Doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest pause.
 const MAX_RETRY: Duration = Duration::from_secs(64);
+
+/// The pause after a request that failed, after `failures` others.
+pub(crate) fn pause(failures: u32) -> Duration {
+    FIRST_RETRY
+        .saturating_mul(1 << failures.min(16))
+        .min(MAX_RETRY)
+}
 
 /// What is known of one set.
 #[derive(Debug, Default)]
@@ -40,6 +47,8 @@ pub(crate) struct Memory {
     /// When the status was written last.
     pub(crate) written: Option<Instant>,
     pub(crate) progress: Progress,
+    /// Its PodDisruptionBudget.
+    pub(crate) budget: BudgetMemory,
     /// Events that are recorded once: of an invalid spec or status.
     pub(crate) reported: Option<String>,
 }
@@ -69,9 +78,7 @@ impl Memory {
     /// A request for the pod has failed.
     pub(crate) fn fail(&mut self, uid: &str, is_removal: bool, message: String, now: Timestamp) {
         let count = self.failing.get(uid).map_or(0, |failing| failing.count);
-        let pause = FIRST_RETRY
-            .saturating_mul(1 << count.min(16))
-            .min(MAX_RETRY);
+        let pause = pause(count);
         let failing = Failing {
             count: count.saturating_add(1),
             retry_at: now.checked_add(pause).unwrap_or(Timestamp::MAX),

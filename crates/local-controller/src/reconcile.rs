@@ -22,6 +22,7 @@ use replica_set_controller::{
 
 use crate::{
     config::LocalControllerConfig,
+    disruption::Budgets,
     entry::{Entry, SetObject, ValidSet},
     events::events,
     execute::{Executed, Executor, Outcome},
@@ -144,6 +145,12 @@ impl Reconciler {
     ) -> Next {
         memory.reported = None;
         let entry = &*snapshot.entry;
+        if memory.budget.is_unanswered {
+            let read = self.executor.refresh_budget(&valid.set, &mut memory.budget);
+            return Some(if read.await { Duration::ZERO } else { RETRY });
+        }
+        let budgets = Budgets::of(snapshot, valid);
+        let disruptions = budgets.disruptions(&valid.set, &memory.budget);
         let pods = facts(snapshot, valid);
         let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
             return Some(RETRY);
@@ -154,7 +161,8 @@ impl Reconciler {
             .retain(|uid, _| snapshot.pods.contains_key(uid));
         let now = self.clock.now();
         let set = Set::new(&valid.set, false, valid.template.hash, &changes);
-        let plan = step(&set, &pods, &previous.record, &memory.slow_start, now);
+        let known = (&previous.record, &memory.slow_start);
+        let plan = step(&set, &pods, &disruptions, known, now);
         memory.progress.observe(&set, &plan, previous, now);
         let status = |memory: &Memory| {
             let report = Report {
@@ -165,6 +173,7 @@ impl Reconciler {
                 plan: &plan,
                 memory,
                 overlapping: &snapshot.overlapping,
+                other_budget: budgets.other,
                 now,
             };
             report.status()
@@ -176,6 +185,15 @@ impl Reconciler {
                 return Some(RETRY);
             }
         }
+        let has_changed_budget = self
+            .executor
+            .change_budget(
+                &valid.set,
+                &budgets,
+                plan.disruption.change,
+                &mut memory.budget,
+            )
+            .await;
         let executed = self.act((snapshot, valid), &plan, memory, watched).await;
         let has_more = plan
             .waits
@@ -186,8 +204,13 @@ impl Reconciler {
         for event in events(&executed) {
             self.recorder.record(&involved(entry), event);
         }
-        if begins || has_changed {
+        if begins || has_changed || has_changed_budget {
             return Some(Duration::ZERO);
+        }
+        if plan.disruption.reads_pods {
+            let memory = &mut memory.budget;
+            let read = (self.executor).read_pods(&valid.set, &snapshot.pods, &disruptions, memory);
+            return Some(if read.await { Duration::ZERO } else { RETRY });
         }
         // What a read shows anew has brought the set back into the queue.
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
@@ -202,7 +225,9 @@ impl Reconciler {
         let times = [plan.next, memory.next(now), deadline];
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
-        until.into_iter().chain(publish).chain(again).min()
+        let budget = memory.budget.retry_after();
+        let delays = until.into_iter().chain(publish).chain(again);
+        delays.chain(budget).min()
     }
 
     /// Carries out what the plan allows.

@@ -122,14 +122,10 @@ impl Lending {
             };
         };
         let is_current = ours.replicas == set.replicas && ours.is_intact;
-        let pods = if is_current {
-            set.replicas.saturating_sub(ours.floor(recorded))
-        } else {
-            // The disruption controller may count pods that are gone by now.
-            usize::MAX
-        };
+        // After scaling, the disruption controller may count pods that are gone by now.
+        let replicas = set.replicas.max(ours.replicas);
         Self {
-            pods: pods.min(set.limit()),
+            pods: replicas.saturating_sub(ours.floor(recorded)),
             is_observed: is_current && ours.is_settled,
             is_settled: is_current && ours.is_settled && disruptions.are_pods_read,
         }

@@ -176,6 +176,12 @@ impl ObservedPod {
         }
     }
 
+    /// Whether the LocalReplicaSet with this uid controls it.
+    #[must_use]
+    pub fn is_controlled_by(&self, set: &str) -> bool {
+        self.controller() == PodController::Set(set)
+    }
+
     /// The node that it is scheduled to; `None` before that.
     #[must_use]
     pub fn node(&self) -> Option<&str> {

@@ -123,6 +123,12 @@ impl Sets {
         }
     }
 
+    /// All sets of a namespace.
+    pub(super) fn in_namespace(&self, namespace: &str) -> Changed {
+        let sets = self.of_namespace(namespace);
+        sets.map(|entry| entry.key.clone()).collect()
+    }
+
     fn of_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Entry>> {
         let first = Bound::Included(SetKey::new(namespace, ""));
         let entries = self.entries.range((first, Bound::Unbounded));
