@@ -58,7 +58,7 @@ pub struct DisruptionBudget<'a> {
 /// What becomes of the PodDisruptionBudget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DisruptionPlan {
-    /// The pods that evictions of others may make unavailable: those that are lent, or may still be.
+    /// The pods that evictions of others may make unavailable: those that are lent, or will be once the record is published.
     pub lent: usize,
     /// What is written.
     pub change: Option<BudgetChange>,
@@ -216,9 +216,9 @@ impl Share<'_> {
             && ours.replicas == replicas
             && !disruptions.are_pods_read;
         DisruptionPlan {
+            lent: Lending::of(self.set, disruptions, record).pods,
             change,
             reads_pods,
-            ..plan
         }
     }
 
