@@ -10,5 +10,6 @@ mod restarts;
 mod revisions;
 mod scaling;
 mod status;
+mod tracks;
 mod updates;
 mod world;
