@@ -38,8 +38,10 @@ pub(crate) struct Memory {
     pub(crate) keep_at: Option<Instant>,
     /// Templates of earlier revisions; `None` for one without a usable ControllerRevision.
     pub(crate) templates: BTreeMap<u32, Option<Arc<PodTemplate>>>,
-    /// Revisions whose pods can't be patched to a target, as the API server says, which the first number is.
-    pub(crate) refused: BTreeMap<u32, (u32, String)>,
+    /// Pods that can't be patched to a target, as the API server says, by uid.
+    pub(crate) refused: BTreeMap<String, RefusedPatch>,
+    /// Revisions of which that is known of more than one pod, and what the API server says.
+    pub(crate) refused_revisions: BTreeMap<u32, RefusedPatch>,
     /// Pods whose requests fail, by uid.
     pub(crate) failing: BTreeMap<String, Failing>,
     /// Why pods can't be created, while that lasts.
@@ -64,6 +66,14 @@ pub(crate) struct Kept {
     pub(crate) in_use: BTreeSet<u32>,
 }
 
+/// A patch that the API server rejects as invalid.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedPatch {
+    pub(crate) from: u32,
+    pub(crate) target: u32,
+    pub(crate) message: String,
+}
+
 /// A pod whose requests fail.
 #[derive(Debug)]
 pub(crate) struct Failing {
@@ -86,6 +96,23 @@ impl Memory {
             message,
         };
         self.failing.insert(uid.to_owned(), failing);
+    }
+
+    /// The patch of the pod is invalid. The reason is the pod, as somebody has changed it; of two pods, the template.
+    pub(crate) fn refuse(&mut self, uid: &str, patch: RefusedPatch) {
+        let others = self.refused.iter().filter(|(other, _)| *other != uid);
+        let mut others = others.filter(|(_, refused)| refused.from == patch.from);
+        if others.next().is_some() {
+            self.refused_revisions.insert(patch.from, patch.clone());
+        }
+        self.refused.insert(uid.to_owned(), patch);
+    }
+
+    /// Forgets what was about another target.
+    pub(crate) fn keep_refused(&mut self, target: u32) {
+        self.refused.retain(|_, patch| patch.target == target);
+        self.refused_revisions
+            .retain(|_, patch| patch.target == target);
     }
 
     /// Whether requests for the pod have to wait.

@@ -27,7 +27,7 @@ use crate::{
     events::events,
     execute::{Executed, Executor, Outcome},
     key::SetKey,
-    memory::{Memories, Memory},
+    memory::{Memories, Memory, RefusedPatch},
     publish::{Publisher, Unpublished},
     queue::Queue,
     report::{self, Report},
@@ -151,10 +151,13 @@ impl Reconciler {
         }
         let budgets = Budgets::of(snapshot, valid);
         let disruptions = budgets.disruptions(&valid.set, &memory.budget);
-        let pods = facts(snapshot, valid);
+        let mut pods = facts(snapshot, valid, self.clock.now());
         let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
             return Some(RETRY);
         };
+        for pod in &mut pods {
+            pod.is_refused = memory.refused.contains_key(pod.uid);
+        }
         memory.slow_start.observe(&pods);
         memory
             .failing
@@ -222,7 +225,12 @@ impl Reconciler {
             .await;
         let deadline = memory.progress.deadline(set.progress_deadline);
         let deadline = deadline.filter(|at| *at > now && !is_complete(&report, set.replicas));
-        let times = [plan.next, memory.next(now), deadline];
+        let times = [
+            plan.next,
+            memory.next(now),
+            deadline,
+            nodes_evict_at(snapshot, valid, now),
+        ];
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
         let budget = memory.budget.retry_after();
@@ -268,7 +276,7 @@ impl Reconciler {
             self.failed_revision(entry, &error);
         }
         let target = valid.template.hash;
-        memory.refused.retain(|_, (of, _)| *of == target);
+        memory.keep_refused(target);
         memory
             .templates
             .retain(|hash, _| *hash == target || in_use.contains(hash));
@@ -281,10 +289,10 @@ impl Reconciler {
                     return Err(Unread);
                 }
             };
-            let refused = memory.refused.get(&hash);
+            let refused = memory.refused_revisions.get(&hash);
             let change = match (template, refused) {
                 (None, _) => continue,
-                (_, Some((_, message))) => Change::Recreate(vec![message.clone()]),
+                (_, Some(refused)) => Change::Recreate(vec![refused.message.clone()]),
                 (Some(template), None) => Change::between(&template, &valid.template.template),
             };
             changes.insert(hash, change);
@@ -400,9 +408,9 @@ impl Reconciler {
 struct Unread;
 
 /// The facts of the pods. One whose removal was requested is being removed, whatever the watch shows so far.
-fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
+fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet, now: Timestamp) -> Vec<Pod<'a>> {
     let node = |name: &str| match snapshot.nodes.get(name) {
-        Some(Node::Exists(state)) => Some(*state),
+        Some(Node::Exists(state)) => Some(state.at(valid.set.node_timeout, now)),
         Some(Node::Gone) | None => None,
     };
     let pods = snapshot.pods.values();
@@ -415,6 +423,16 @@ fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
         pod
     })
     .collect()
+}
+
+/// When the first of the nodes has not been ready for so long that its pods leave it.
+fn nodes_evict_at(snapshot: &Snapshot, valid: &ValidSet, now: Timestamp) -> Option<Timestamp> {
+    let nodes = snapshot.nodes.values();
+    let times = nodes.filter_map(|node| match node {
+        Node::Exists(state) => state.evicts_at(valid.set.node_timeout),
+        Node::Gone => None,
+    });
+    times.filter(|at| *at > now).min()
 }
 
 /// The actions with their requests. None for a pod that is not known any more.
@@ -447,8 +465,14 @@ fn remember_pod(
         Outcome::Rejected { code, message } => (*code, message),
         Outcome::Unanswered(message) => (0, message),
     };
-    if let (Action::Patch { .. }, INVALID, Some(revision)) = (action, code, pod.revision) {
-        memory.refused.insert(revision, (target, message.clone()));
+    if let (Action::Patch { .. }, INVALID, Some(from)) = (action, code, pod.revision) {
+        let message = message.clone();
+        let patch = RefusedPatch {
+            from,
+            target,
+            message,
+        };
+        memory.refuse(pod.uid, patch);
     }
     let is_removal = matches!(action, Action::Remove { .. } | Action::ForceRemove { .. });
     memory.fail(pod.uid, is_removal, message.clone(), now);

@@ -133,6 +133,7 @@ impl World {
                 deletion_cost: 0,
                 created: earlier(1000 + age),
                 restarts: 0,
+                is_refused: false,
                 gate: Gate::Open,
                 in_place: InPlace::Settled,
             };

@@ -27,6 +27,8 @@ pub struct Pod<'a> {
     pub created: Timestamp,
     /// Restarts of its containers together.
     pub restarts: u32,
+    /// Whether the API server has rejected its update in place: it is recreated.
+    pub is_refused: bool,
     /// The readiness gate for updates in place.
     pub gate: Gate,
     /// Whether its kubelet has carried out the last update in place.

@@ -104,7 +104,7 @@ fn is_due(member: &Member<'_>) -> bool {
 }
 
 fn new_record(set: &Set<'_>, pod: &Pod<'_>) -> UpdateRecord {
-    let is_in_place = matches!(set.change(pod.revision), Some(Change::InPlace(_)));
+    let is_in_place = matches!(set.change(pod), Some(Change::InPlace(_)));
     UpdateRecord {
         from: pod.revision,
         seen: false,

@@ -1,12 +1,12 @@
 //! The PodDisruptionBudgets of the cluster.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use reflector::ResourceVersion;
-use replica_set_controller::ObservedBudget;
+use replica_set_controller::{ObservedBudget, budget_name};
 
 use super::listing::Listing;
 
@@ -14,13 +14,25 @@ use super::listing::Listing;
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
     known: HashMap<String, BTreeMap<String, Arc<ObservedBudget>>>,
+    /// The names of those that belong to no set, by namespace.
+    foreign: HashMap<String, BTreeSet<String>>,
     pub(super) listing: Listing,
 }
 
 impl Budgets {
-    pub(super) fn of(&self, namespace: &str) -> Vec<Arc<ObservedBudget>> {
-        let budgets = self.known.get(namespace).into_iter().flatten();
-        budgets.map(|(_, budget)| Arc::clone(budget)).collect()
+    /// Those of these sets of a namespace, and those that belong to no set.
+    pub(super) fn of<'a>(
+        &self,
+        namespace: &str,
+        sets: impl Iterator<Item = &'a str>,
+    ) -> Vec<Arc<ObservedBudget>> {
+        let Some(known) = self.known.get(namespace) else {
+            return Vec::new();
+        };
+        let mut names: BTreeSet<String> = sets.map(budget_name).collect();
+        names.extend(self.foreign.get(namespace).into_iter().flatten().cloned());
+        let budgets = names.iter().filter_map(|name| known.get(name));
+        budgets.map(Arc::clone).collect()
     }
 
     /// Whether something changes for sets of its namespace.
@@ -37,6 +49,11 @@ impl Budgets {
             return false;
         }
         let concerns = known.is_none_or(|known| budget.is_news_after(known));
+        let foreign = self.foreign.entry(budget.namespace().to_owned());
+        match budget.set() {
+            Some(_) => _ = foreign.or_default().remove(&name),
+            None => _ = foreign.or_default().insert(name.clone()),
+        }
         budgets.insert(name, Arc::new(budget));
         concerns
     }
@@ -47,8 +64,12 @@ impl Budgets {
             return false;
         };
         let removed = budgets.remove(name);
+        if let Some(foreign) = self.foreign.get_mut(namespace) {
+            foreign.remove(name);
+        }
         if budgets.is_empty() {
             self.known.remove(namespace);
+            self.foreign.remove(namespace);
         }
         removed.is_some()
     }

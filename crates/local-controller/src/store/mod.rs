@@ -61,7 +61,7 @@ pub(crate) struct Snapshot {
     pub(crate) nodes: HashMap<String, Node>,
     /// Nodes of these pods that no watch has shown: they are new, or do not exist any more.
     pub(crate) unknown_nodes: BTreeSet<String>,
-    /// The PodDisruptionBudgets of its namespace.
+    /// The PodDisruptionBudgets of its namespace, without those of sets whose selectors do not overlap.
     pub(crate) budgets: Vec<Arc<ObservedBudget>>,
 }
 
@@ -84,14 +84,17 @@ impl Store {
                 None => _ = unknown_nodes.insert(name.to_owned()),
             }
         }
+        let overlapping = state.sets.overlapping(key);
+        let sets = overlapping.iter().chain([key]).map(|key| &*key.name);
+        let budgets = state.budgets.of(&key.namespace, sets);
         Some(Snapshot {
             entry,
-            overlapping: state.sets.overlapping(key),
+            overlapping,
             pods,
             sent,
             nodes,
             unknown_nodes,
-            budgets: state.budgets.of(&key.namespace),
+            budgets,
         })
     }
 }

@@ -53,17 +53,20 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
         "node-1" => Some(NodeState {
             is_ready: true,
             is_cordoned: false,
+            not_ready_since: None,
             eviction: None,
         }),
         "leaving" => Some(NodeState {
             is_ready: true,
             is_cordoned: false,
+            not_ready_since: None,
             eviction: Some(Eviction::Voluntary),
         }),
         "dead" => Some(NodeState {
             is_ready: false,
             is_cordoned: true,
-            eviction: None,
+            not_ready_since: None,
+            eviction: Some(Eviction::Involuntary),
         }),
         _ => None,
     };

@@ -86,6 +86,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         deletion_cost: 0,
         created: at(-2000),
         restarts: 0,
+        is_refused: false,
         gate: Gate::Open,
         in_place: InPlace::Settled,
     }

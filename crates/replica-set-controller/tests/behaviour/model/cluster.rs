@@ -331,6 +331,7 @@ impl Seen {
             deletion_cost: 0,
             created: time(pod.created),
             restarts: 0,
+            is_refused: false,
             gate: pod.gate,
             in_place: if is_restarting {
                 InPlace::Restarting {
