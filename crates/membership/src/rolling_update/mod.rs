@@ -27,6 +27,9 @@ use crate::{
 /// How often the sets are read.
 const POLL_PERIOD: Duration = Duration::from_secs(1);
 
+/// How often a deletion is tried, if only the status has changed meanwhile.
+const ATTEMPTS: u32 = 5;
+
 /// A rolling update.
 #[derive(Clone, Copy)]
 pub struct RollingUpdate<'a> {
@@ -101,6 +104,9 @@ pub enum RollingUpdateError {
         /// The other one.
         from: String,
     },
+    /// The old set was scaled up by somebody else.
+    #[error("localreplicaset {0} was scaled up meanwhile: it is not deleted")]
+    Scaled(String),
     /// A set can't be read.
     #[error("can't read localreplicaset {0}: {1}")]
     Unreadable(String, String),
@@ -180,8 +186,7 @@ impl<'a> RollingUpdate<'a> {
             return Ok((!is_gone).then_some(replicas));
         }
         let old = self.read(self.old).await?;
-        let is_reversed =
-            |record: &Record| record.from == self.new || self.keeps_old && record.from == self.old;
+        let is_reversed = |record: &&Record| record.from == self.new;
         for (name, set) in [(self.new, &new), (self.old, &old)] {
             let others = set.record.as_ref().filter(|record| !is_reversed(record));
             if let Some(Record { from, .. }) = others {
@@ -239,17 +244,37 @@ impl<'a> RollingUpdate<'a> {
         &self,
         report: &mut impl FnMut(Progress<'a>),
     ) -> Result<(), RollingUpdateError> {
-        if !self.keeps_old
-            && let Some(old) = self.find(self.old).await?
-        {
-            let metadata = &old.object["metadata"];
-            let object = self.object(self.old);
-            if self.cluster.delete_if_unchanged(&object, metadata).await? {
-                report(Progress::Deleted { set: self.old });
-            }
+        if !self.keeps_old {
+            self.delete_old(report).await?;
         }
         let new = self.read(self.new).await?;
         self.annotate(self.new, &new, Value::Null).await?;
+        Ok(())
+    }
+
+    /// Deletes the old set, unless it has got replicas again.
+    async fn delete_old(
+        &self,
+        report: &mut impl FnMut(Progress<'a>),
+    ) -> Result<(), RollingUpdateError> {
+        let object = self.object(self.old);
+        let mut attempt = 1;
+        while let Some(old) = self.find(self.old).await? {
+            if old.side.replicas > 0 {
+                return Err(RollingUpdateError::Scaled(self.old.to_owned()));
+            }
+            let metadata = &old.object["metadata"];
+            match self.cluster.delete_if_unchanged(&object, metadata).await {
+                // The controller may have written the status meanwhile.
+                Err(error) if error.code() == Some(409) && attempt < ATTEMPTS => attempt += 1,
+                deleted => {
+                    if deleted? {
+                        report(Progress::Deleted { set: self.old });
+                    }
+                    return Ok(());
+                }
+            }
+        }
         Ok(())
     }
 
