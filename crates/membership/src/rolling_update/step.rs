@@ -198,7 +198,7 @@ mod tests {
             }
             assert!(old.replicas + new.replicas <= desired + limits.max_surge);
             assert!(old.available + new.available + limits.max_unavailable >= desired);
-            if index > 64 || late >> index & 1 == 0 {
+            if index > 63 || late >> index & 1 == 0 {
                 (old.available, new.available) = (old.replicas, new.replicas);
             }
         }
