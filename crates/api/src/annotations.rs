@@ -15,5 +15,11 @@ pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 pub const EVICT: &str = "fedrs.dev/evict";
 /// On a pod template: when its pods are to be replaced, though nothing else in it changes. Set by `kubectl rollout restart`.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+/// On a LocalReplicaSet that `fedrs lrs rolling-update` brings up in place of another one: which, and to how many replicas.
+pub const ROLLING_UPDATE: &str = "fedrs.dev/rolling-update";
+
+/// On the PodDisruptionBudget of a LocalReplicaSet: the replicas that the set had when it was written.
+pub const REPLICAS: &str = "fedrs.dev/replicas";
+
 /// On a pod: when it was last updated in place, and which of its containers are restarted by that (L12).
 pub const IN_PLACE_UPDATE: &str = "fedrs.dev/in-place-update";

@@ -131,6 +131,9 @@ closed_set! {
         EvictionBlocked,
         /// The selector matches pods of another set of the namespace (C5).
         SelectorOverlap,
+        /// The set has no PodDisruptionBudget, or not the one that it should have: evictions through the API server may exceed its
+        /// budget, or be rejected (L20).
+        DisruptionBudgetOutdated,
         /// Fields are set that have no effect (L5).
         FieldsWithoutEffect,
         /// `spec.paused` stops updates, or `spec.stopped` every change (L8).
@@ -179,6 +182,10 @@ closed_set! {
         ReplacementUnavailable,
         /// `SelectorOverlap`: the selectors of two sets match each other's pods.
         OverlappingSelector,
+        /// `DisruptionBudgetOutdated`: another PodDisruptionBudget matches the pods. Two would fail every eviction.
+        OtherDisruptionBudget,
+        /// `DisruptionBudgetOutdated`: the API server rejects the PodDisruptionBudget.
+        FailedDisruptionBudget,
         /// `FieldsWithoutEffect`: `minAvailable` or `maxSurge` is set.
         NotSupported,
         /// `Paused`: `spec.paused` is true.

@@ -70,7 +70,9 @@ pub use federated_replica_set::{
 };
 pub use field::{Errors as FieldErrors, FieldError, SHOWN_ERRORS};
 pub use json_text::JsonText;
-pub use local_record::{BegunRecord, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
+pub use local_record::{
+    BegunRecord, DrainRecord, EvictionRecord, LentRecord, LocalRecord, RecreateRecord, UpdateRecord,
+};
 pub use local_replica_set::{
     AntiaffinityConstraint, LocalConstraints, LocalReplicaSet, LocalReplicaSetSpec, UpdateMode,
 };

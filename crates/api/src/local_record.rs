@@ -24,6 +24,35 @@ pub struct LocalRecord {
     /// removed with the next change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub begun: Vec<BegunRecord>,
+    /// What evictions of others may take of the budget by the last request that lends them more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lent: Option<LentRecord>,
+    /// Cordoned nodes for whose drain updates wait.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub drains: BTreeMap<String, DrainRecord>,
+}
+
+/// A request that lowers the PodDisruptionBudget of the set. It may arrive as long as the budget has this generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LentRecord {
+    /// The uid of the PodDisruptionBudget.
+    pub uid: String,
+    /// The generation of the PodDisruptionBudget that is a precondition of the request.
+    pub generation: i64,
+    /// The pods that evictions have to leave available.
+    pub min_available: u64,
+}
+
+/// A cordoned node for whose drain updates wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DrainRecord {
+    /// Since when, or when a pod of the node was evicted last.
+    pub since: Timestamp,
+    /// Since when the PodDisruptionBudget allows evictions; absent while it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Timestamp>,
 }
 
 /// The update of a pod.
@@ -71,6 +100,14 @@ pub struct BegunRecord {
     pub at: Timestamp,
     /// Pods.
     pub pods: u64,
+}
+
+impl LentRecord {
+    /// The pods that evictions have to leave available.
+    #[must_use]
+    pub fn least(&self) -> usize {
+        usize::try_from(self.min_available).unwrap_or(usize::MAX)
+    }
 }
 
 impl LocalRecord {

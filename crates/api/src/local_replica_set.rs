@@ -175,6 +175,11 @@ pub struct LocalReplicaSetSpec {
     #[serde(default = "defaults::eviction_timeout_seconds")]
     #[schemars(range(min = 1))]
     pub eviction_timeout_seconds: i32,
+    /// Seconds for which a node must not be ready before its pods are evicted (L18), as `tolerationSeconds` in Kubernetes; 0 for at once. A
+    /// node that was deleted, or has the taint `node.kubernetes.io/out-of-service`, evicts its pods at once. Defaults to 300.
+    #[serde(default = "defaults::node_timeout_seconds")]
+    #[schemars(range(min = 0))]
+    pub node_timeout_seconds: i32,
     /// Stops updates. Scaling, repair and evictions go on (L8). An update that has begun is completed. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -237,6 +242,10 @@ mod defaults {
 
     pub(super) fn removal_timeout_seconds() -> i32 {
         1800
+    }
+
+    pub(super) fn node_timeout_seconds() -> i32 {
+        300
     }
 
     pub(super) fn eviction_timeout_seconds() -> i32 {

@@ -40,6 +40,9 @@ pub struct LocalReplicaSetStatus {
     pub max_unavailable: i32,
     /// Of `maxUnavailable`: in use (L16). More than it if pods are broken.
     pub unavailable: i32,
+    /// Of `maxUnavailable`: what the set's PodDisruptionBudget lends to evictions through the API server, as those of
+    /// `kubectl drain`. It is more than it while a smaller `maxUnavailable` has not reached the PodDisruptionBudget.
+    pub evictable: i32,
     /// The pods of each revision, by group.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["revision"]))]
     pub revisions: Vec<RevisionPods>,

@@ -57,6 +57,8 @@ pub struct ValidLocalReplicaSet {
     pub removal_timeout: Duration,
     /// After how long an eviction that is not finished no longer delays updates (L19).
     pub eviction_timeout: Duration,
+    /// How long a node must not be ready before its pods are evicted (L18).
+    pub node_timeout: Duration,
 }
 
 /// The most pods on nodes that have the same value of a label.
@@ -100,6 +102,11 @@ impl ValidLocalReplicaSet {
         let progress_deadline = check_deadline(spec, &mut errors);
         let limit = spec.revision_history_limit;
         let revision_history_limit = non_negative(limit, "spec.revisionHistoryLimit", &mut errors);
+        let node_timeout = non_negative(
+            spec.node_timeout_seconds,
+            "spec.nodeTimeoutSeconds",
+            &mut errors,
+        );
         let mut seconds = |number, field| {
             let seconds = positive(number, field, &mut errors);
             Duration::from_secs(seconds.into())
@@ -126,6 +133,7 @@ impl ValidLocalReplicaSet {
             revision_history_limit,
             removal_timeout,
             eviction_timeout,
+            node_timeout: Duration::from_secs(node_timeout.into()),
         })
     }
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{
-    AllowedChanges, BegunRecord, EvictionRecord, LocalRecord, LocalReplicaSet,
-    LocalReplicaSetStatus, RecreateRecord, UpdateRecord, ValidAntiaffinity, ValidLocalReplicaSet,
+    AllowedChanges, BegunRecord, DrainRecord, EvictionRecord, LentRecord, LocalRecord,
+    LocalReplicaSet, LocalReplicaSetStatus, RecreateRecord, UpdateRecord, ValidAntiaffinity,
+    ValidLocalReplicaSet,
 };
 use jiff::Timestamp;
 use rstest::rstest;
@@ -234,11 +235,22 @@ fn l15_a_record_survives_a_restart() {
         since: at(5),
         begun: true,
     };
+    let lent = LentRecord {
+        uid: "b1".to_owned(),
+        generation: 3,
+        min_available: 2,
+    };
+    let drain = DrainRecord {
+        since: at(1),
+        allowed: Some(at(2)),
+    };
     let status = LocalReplicaSetStatus {
         record: LocalRecord {
             updates: [("u1".to_owned(), update)].into(),
             evictions: [("u2".to_owned(), eviction)].into(),
             begun: vec![BegunRecord { at: at(3), pods: 2 }],
+            lent: Some(lent),
+            drains: [("n1".to_owned(), drain)].into(),
         },
         ..LocalReplicaSetStatus::default()
     };

@@ -86,6 +86,19 @@ impl<S: Selecting> SelectorIndex<S> {
         self.sets.get(key).into_iter().flat_map(|set| &set.known)
     }
 
+    /// The sets of a namespace whose selectors match these labels.
+    pub fn selecting<'a>(
+        &'a self,
+        namespace: &Arc<str>,
+        labels: &'a BTreeMap<String, String>,
+    ) -> impl Iterator<Item = &'a S::Key> {
+        let candidates = self.all.that_require(namespace, labels);
+        candidates.filter(|key| {
+            let set = &self.sets[*key].set;
+            fedrs_api::selector::matches(set.selector(), labels)
+        })
+    }
+
     /// Adds or replaces a set. Returns the others whose known sets change.
     pub fn insert(&mut self, set: &Arc<S>) -> BTreeSet<S::Key> {
         let key = set.key();
@@ -203,6 +216,22 @@ impl<K: Clone + Ord> Candidates<K> {
             remove(&mut self.by_label, &label, set.key());
         }
         remove(&mut self.by_required, &required(set), set.key());
+    }
+
+    /// The sets of a namespace that could select a pod with these labels, each once.
+    fn that_require<'a>(
+        &'a self,
+        namespace: &Arc<str>,
+        labels: &'a BTreeMap<String, String>,
+    ) -> impl Iterator<Item = &'a K> {
+        let labels = labels.iter();
+        let labels = labels.map(|(key, value)| Some((key.clone(), value.clone())));
+        let namespace = Arc::clone(namespace);
+        let required = labels.chain([None]).filter_map(move |label| {
+            let label = (Arc::clone(&namespace), label);
+            self.by_required.get(&label)
+        });
+        required.flatten()
     }
 
     /// The sets that may overlap with `set`, some more than once; [`overlap`] decides. The nearest before it by name come

@@ -22,7 +22,7 @@ use crate::{
     config::LocalControllerConfig,
     entry::SetObject,
     execute::Executor,
-    handler::{Handler, NodeObject, PodObject, WatchedKind},
+    handler::{BudgetObject, Handler, NodeObject, PodObject, WatchedKind},
     memory::Memories,
     metrics::LocalMetrics,
     publish::Publisher,
@@ -68,6 +68,7 @@ impl LocalController {
             self.watch::<SetObject>(&reconciler, &tasks, cancel),
             self.watch::<PodObject>(&reconciler, &tasks, cancel),
             self.watch::<NodeObject>(&reconciler, &tasks, cancel),
+            self.watch::<BudgetObject>(&reconciler, &tasks, cancel),
         ];
         // There is one cluster, which is known.
         let (_, all_known) = watch::channel(true);

@@ -284,7 +284,7 @@ impl Executor {
         self.call(calls::get(&self.client, &path)).await
     }
 
-    async fn call<T: DeserializeOwned>(
+    pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, CallError> {
@@ -292,7 +292,7 @@ impl Executor {
     }
 
     /// Puts what a response shows into the store.
-    fn show(&self, change: impl FnOnce(&mut State) -> Changed) -> Outcome {
+    pub(crate) fn show(&self, change: impl FnOnce(&mut State) -> Changed) -> Outcome {
         for key in self.store.update(change) {
             self.queue.add(key, Duration::ZERO);
         }

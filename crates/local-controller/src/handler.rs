@@ -1,10 +1,10 @@
-//! The watches of sets, pods and nodes: objects go into the store, the keys of the sets that they concern onto the queue.
+//! The watches of sets, pods, nodes and PodDisruptionBudgets: objects go into the store, the keys of the sets that they concern onto the queue.
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use controller_base::list_progress::ListProgress;
 use reflector::{Error, EventHandler, InvalidObject, Versioned};
-use replica_set_controller::{ObservedNode, ObservedPod};
+use replica_set_controller::{BUDGETS, ObservedBudget, ObservedNode, ObservedPod};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
@@ -125,6 +125,45 @@ impl WatchedKind for NodeObject {
 
     fn end(state: &mut State, version: &str) -> Changed {
         state.end_nodes(version)
+    }
+}
+
+/// A PodDisruptionBudget that is watched.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct BudgetObject(ObservedBudget);
+
+impl Versioned for BudgetObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(self.0.resource_version())
+    }
+}
+
+impl WatchedKind for BudgetObject {
+    const KIND: &'static str = "PodDisruptionBudgets";
+    const PATH: &'static str = BUDGETS;
+
+    fn apply(self, state: &mut State) -> Changed {
+        state.apply_budget(self.0)
+    }
+
+    fn delete(self, state: &mut State) -> Changed {
+        state.remove_budget(self.0.namespace(), self.0.name())
+    }
+
+    fn listing(state: &mut State) -> &mut Listing {
+        state.budgets_listing()
+    }
+
+    fn end(state: &mut State, version: &str) -> Changed {
+        state.end_budgets(version)
+    }
+
+    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
+        match (&object.namespace, &object.name) {
+            (Some(namespace), Some(name)) => state.remove_budget(namespace, name),
+            _ => Changed::new(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The controller of LocalReplicaSets in one cluster: the edge around the decisions of `replica-set-controller`.
 //!
 //! ```text
-//! watches of sets, pods and nodes --> Store --> queue --> reconcile: Snapshot --> step() --> Plan
+//! watches of sets, pods, nodes and PodDisruptionBudgets --> Store --> queue --> reconcile: Snapshot --> step() --> Plan
 //!                                       ^                    |-- what begins: published in the status first (L14, L15)
 //!                                       |                    |-- requests, each conditional
 //!                                       '---- responses -----+-- status, events, ControllerRevisions
@@ -13,6 +13,7 @@
 mod config;
 mod controller;
 mod deployment;
+mod disruption;
 mod entry;
 mod events;
 mod execute;

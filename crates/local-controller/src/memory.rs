@@ -12,12 +12,19 @@ use parking_lot::Mutex;
 use replica_set_controller::SlowStart;
 use tokio::time::Instant;
 
-use crate::{key::SetKey, report::Progress};
+use crate::{disruption::BudgetMemory, key::SetKey, report::Progress};
 
 /// The pause after a request for a pod was rejected or not answered. Doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest pause.
 const MAX_RETRY: Duration = Duration::from_secs(64);
+
+/// The pause after a request that failed, after `failures` others.
+pub(crate) fn pause(failures: u32) -> Duration {
+    FIRST_RETRY
+        .saturating_mul(1 << failures.min(16))
+        .min(MAX_RETRY)
+}
 
 /// What is known of one set.
 #[derive(Debug, Default)]
@@ -31,8 +38,10 @@ pub(crate) struct Memory {
     pub(crate) keep_at: Option<Instant>,
     /// Templates of earlier revisions; `None` for one without a usable ControllerRevision.
     pub(crate) templates: BTreeMap<u32, Option<Arc<PodTemplate>>>,
-    /// Revisions whose pods can't be patched to a target, as the API server says, which the first number is.
-    pub(crate) refused: BTreeMap<u32, (u32, String)>,
+    /// Pods that can't be patched to a target, as the API server says, by uid.
+    pub(crate) refused: BTreeMap<String, RefusedPatch>,
+    /// Revisions of which that is known of more than one pod, and what the API server says.
+    pub(crate) refused_revisions: BTreeMap<u32, RefusedPatch>,
     /// Pods whose requests fail, by uid.
     pub(crate) failing: BTreeMap<String, Failing>,
     /// Why pods can't be created, while that lasts.
@@ -40,6 +49,8 @@ pub(crate) struct Memory {
     /// When the status was written last.
     pub(crate) written: Option<Instant>,
     pub(crate) progress: Progress,
+    /// Its PodDisruptionBudget.
+    pub(crate) budget: BudgetMemory,
     /// Events that are recorded once: of an invalid spec or status.
     pub(crate) reported: Option<String>,
 }
@@ -53,6 +64,14 @@ pub(crate) struct Kept {
     pub(crate) change_cause: Option<String>,
     /// The templates that pods have. Once they have no more, revisions beyond the limit are deleted.
     pub(crate) in_use: BTreeSet<u32>,
+}
+
+/// A patch that the API server rejects as invalid.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedPatch {
+    pub(crate) from: u32,
+    pub(crate) target: u32,
+    pub(crate) message: String,
 }
 
 /// A pod whose requests fail.
@@ -69,9 +88,7 @@ impl Memory {
     /// A request for the pod has failed.
     pub(crate) fn fail(&mut self, uid: &str, is_removal: bool, message: String, now: Timestamp) {
         let count = self.failing.get(uid).map_or(0, |failing| failing.count);
-        let pause = FIRST_RETRY
-            .saturating_mul(1 << count.min(16))
-            .min(MAX_RETRY);
+        let pause = pause(count);
         let failing = Failing {
             count: count.saturating_add(1),
             retry_at: now.checked_add(pause).unwrap_or(Timestamp::MAX),
@@ -79,6 +96,23 @@ impl Memory {
             message,
         };
         self.failing.insert(uid.to_owned(), failing);
+    }
+
+    /// The patch of the pod is invalid. The reason is the pod, as somebody has changed it; of two pods, the template.
+    pub(crate) fn refuse(&mut self, uid: &str, patch: RefusedPatch) {
+        let others = self.refused.iter().filter(|(other, _)| *other != uid);
+        let mut others = others.filter(|(_, refused)| refused.from == patch.from);
+        if others.next().is_some() {
+            self.refused_revisions.insert(patch.from, patch.clone());
+        }
+        self.refused.insert(uid.to_owned(), patch);
+    }
+
+    /// Forgets what was about another target.
+    pub(crate) fn keep_refused(&mut self, target: u32) {
+        self.refused.retain(|_, patch| patch.target == target);
+        self.refused_revisions
+            .retain(|_, patch| patch.target == target);
     }
 
     /// Whether requests for the pod have to wait.

@@ -7,6 +7,7 @@ use crate::controller::LEASE;
 
 const CORE: &str = "";
 const APPS: &str = "apps";
+const POLICY: &str = "policy";
 const FEDRS: &str = "fedrs.dev";
 const COORDINATION: &str = "coordination.k8s.io";
 
@@ -56,6 +57,16 @@ fn cluster() -> Vec<Grant> {
             "List and watch the nodes: pods have to leave those that do not run them; read one that is new",
             (CORE, "nodes"),
             &["get", "list", "watch"],
+        ),
+        grant(
+            "List and watch PodDisruptionBudgets: at most one matches a pod; read that of a set after a write that failed",
+            (POLICY, "poddisruptionbudgets"),
+            &["get", "list", "watch"],
+        ),
+        grant(
+            "Keep a PodDisruptionBudget for each set, so that a drain keeps to its budget",
+            (POLICY, "poddisruptionbudgets"),
+            &["create", "patch", "delete"],
         ),
         grant(
             "Keep a revision of each template, for rollbacks; delete the oldest ones",

@@ -22,11 +22,12 @@ use replica_set_controller::{
 
 use crate::{
     config::LocalControllerConfig,
+    disruption::Budgets,
     entry::{Entry, SetObject, ValidSet},
     events::events,
     execute::{Executed, Executor, Outcome},
     key::SetKey,
-    memory::{Memories, Memory},
+    memory::{Memories, Memory, RefusedPatch},
     publish::{Publisher, Unpublished},
     queue::Queue,
     report::{self, Report},
@@ -144,17 +145,27 @@ impl Reconciler {
     ) -> Next {
         memory.reported = None;
         let entry = &*snapshot.entry;
-        let pods = facts(snapshot, valid);
+        if memory.budget.is_unanswered {
+            let read = self.executor.refresh_budget(&valid.set, &mut memory.budget);
+            return Some(if read.await { Duration::ZERO } else { RETRY });
+        }
+        let budgets = Budgets::of(snapshot, valid);
+        let disruptions = budgets.disruptions(&valid.set, &memory.budget);
+        let mut pods = facts(snapshot, valid, self.clock.now());
         let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
             return Some(RETRY);
         };
+        for pod in &mut pods {
+            pod.is_refused = memory.refused.contains_key(pod.uid);
+        }
         memory.slow_start.observe(&pods);
         memory
             .failing
             .retain(|uid, _| snapshot.pods.contains_key(uid));
         let now = self.clock.now();
         let set = Set::new(&valid.set, false, valid.template.hash, &changes);
-        let plan = step(&set, &pods, &previous.record, &memory.slow_start, now);
+        let known = (&previous.record, &memory.slow_start);
+        let plan = step(&set, &pods, &disruptions, known, now);
         memory.progress.observe(&set, &plan, previous, now);
         let status = |memory: &Memory| {
             let report = Report {
@@ -165,6 +176,7 @@ impl Reconciler {
                 plan: &plan,
                 memory,
                 overlapping: &snapshot.overlapping,
+                other_budget: budgets.other,
                 now,
             };
             report.status()
@@ -176,6 +188,15 @@ impl Reconciler {
                 return Some(RETRY);
             }
         }
+        let has_changed_budget = self
+            .executor
+            .change_budget(
+                &valid.set,
+                &budgets,
+                plan.disruption.change,
+                &mut memory.budget,
+            )
+            .await;
         let executed = self.act((snapshot, valid), &plan, memory, watched).await;
         let has_more = plan
             .waits
@@ -186,8 +207,13 @@ impl Reconciler {
         for event in events(&executed) {
             self.recorder.record(&involved(entry), event);
         }
-        if begins || has_changed {
+        if begins || has_changed || has_changed_budget {
             return Some(Duration::ZERO);
+        }
+        if plan.disruption.reads_pods {
+            let memory = &mut memory.budget;
+            let read = (self.executor).read_pods(&valid.set, &snapshot.pods, &disruptions, memory);
+            return Some(if read.await { Duration::ZERO } else { RETRY });
         }
         // What a read shows anew has brought the set back into the queue.
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
@@ -199,10 +225,17 @@ impl Reconciler {
             .await;
         let deadline = memory.progress.deadline(set.progress_deadline);
         let deadline = deadline.filter(|at| *at > now && !is_complete(&report, set.replicas));
-        let times = [plan.next, memory.next(now), deadline];
+        let times = [
+            plan.next,
+            memory.next(now),
+            deadline,
+            nodes_evict_at(snapshot, valid, now),
+        ];
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
-        until.into_iter().chain(publish).chain(again).min()
+        let budget = memory.budget.retry_after();
+        let delays = until.into_iter().chain(publish).chain(again);
+        delays.chain(budget).min()
     }
 
     /// Carries out what the plan allows.
@@ -243,7 +276,7 @@ impl Reconciler {
             self.failed_revision(entry, &error);
         }
         let target = valid.template.hash;
-        memory.refused.retain(|_, (of, _)| *of == target);
+        memory.keep_refused(target);
         memory
             .templates
             .retain(|hash, _| *hash == target || in_use.contains(hash));
@@ -256,10 +289,10 @@ impl Reconciler {
                     return Err(Unread);
                 }
             };
-            let refused = memory.refused.get(&hash);
+            let refused = memory.refused_revisions.get(&hash);
             let change = match (template, refused) {
                 (None, _) => continue,
-                (_, Some((_, message))) => Change::Recreate(vec![message.clone()]),
+                (_, Some(refused)) => Change::Recreate(vec![refused.message.clone()]),
                 (Some(template), None) => Change::between(&template, &valid.template.template),
             };
             changes.insert(hash, change);
@@ -375,9 +408,9 @@ impl Reconciler {
 struct Unread;
 
 /// The facts of the pods. One whose removal was requested is being removed, whatever the watch shows so far.
-fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
+fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet, now: Timestamp) -> Vec<Pod<'a>> {
     let node = |name: &str| match snapshot.nodes.get(name) {
-        Some(Node::Exists(state)) => Some(*state),
+        Some(Node::Exists(state)) => Some(state.at(valid.set.node_timeout, now)),
         Some(Node::Gone) | None => None,
     };
     let pods = snapshot.pods.values();
@@ -390,6 +423,16 @@ fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet) -> Vec<Pod<'a>> {
         pod
     })
     .collect()
+}
+
+/// When the first of the nodes has not been ready for so long that its pods leave it.
+fn nodes_evict_at(snapshot: &Snapshot, valid: &ValidSet, now: Timestamp) -> Option<Timestamp> {
+    let nodes = snapshot.nodes.values();
+    let times = nodes.filter_map(|node| match node {
+        Node::Exists(state) => state.evicts_at(valid.set.node_timeout),
+        Node::Gone => None,
+    });
+    times.filter(|at| *at > now).min()
 }
 
 /// The actions with their requests. None for a pod that is not known any more.
@@ -422,8 +465,14 @@ fn remember_pod(
         Outcome::Rejected { code, message } => (*code, message),
         Outcome::Unanswered(message) => (0, message),
     };
-    if let (Action::Patch { .. }, INVALID, Some(revision)) = (action, code, pod.revision) {
-        memory.refused.insert(revision, (target, message.clone()));
+    if let (Action::Patch { .. }, INVALID, Some(from)) = (action, code, pod.revision) {
+        let message = message.clone();
+        let patch = RefusedPatch {
+            from,
+            target,
+            message,
+        };
+        memory.refuse(pod.uid, patch);
     }
     let is_removal = matches!(action, Action::Remove { .. } | Action::ForceRemove { .. });
     memory.fail(pod.uid, is_removal, message.clone(), now);

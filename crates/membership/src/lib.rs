@@ -1,6 +1,6 @@
 //! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
 //! the replicas of a FederatedReplicaSet or FederatedDeployment run and why, plan, which shows where they would move, the rollouts of
-//! FederatedDeployments and LocalReplicaSets, and requests to evict pods of the latter.
+//! FederatedDeployments and LocalReplicaSets, requests to evict pods of the latter, and rolling updates from one of them to another.
 //!
 //! ```text
 //! request --> operation --requests--> host and member clusters
@@ -20,6 +20,7 @@ pub mod join;
 pub mod kubeconfig;
 pub mod plan;
 pub mod progress;
+pub mod rolling_update;
 pub mod rollout;
 pub mod uninstall;
 pub mod unjoin;

@@ -122,9 +122,38 @@ impl ClusterClient {
 
     /// Deletes an object and, in the background, its dependents. Returns whether it existed.
     pub(crate) async fn delete(&self, object: &ObjectRef) -> Result<bool, RequestError> {
-        let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
-        });
+        self.delete_with(object, json!({})).await
+    }
+
+    /// The same, if the object is as `metadata` says.
+    pub(crate) async fn delete_if_unchanged(
+        &self,
+        object: &ObjectRef,
+        metadata: &Value,
+    ) -> Result<bool, RequestError> {
+        let fields = ["uid", "resourceVersion"].map(|field| (field, metadata[field].clone()));
+        let preconditions = Value::Object(
+            fields
+                .map(|(name, value)| (name.to_owned(), value))
+                .into_iter()
+                .collect(),
+        );
+        self.delete_with(object, json!({ "preconditions": preconditions }))
+            .await
+    }
+
+    async fn delete_with(
+        &self,
+        object: &ObjectRef,
+        mut options: Value,
+    ) -> Result<bool, RequestError> {
+        for (field, value) in [
+            ("apiVersion", "v1"),
+            ("kind", "DeleteOptions"),
+            ("propagationPolicy", "Background"),
+        ] {
+            options[field] = value.into();
+        }
         let operation = format!("delete {object}");
         let response = self
             .send(operation, "DELETE", &object.path(), Some(&options))

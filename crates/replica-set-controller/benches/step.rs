@@ -11,8 +11,8 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Change, Created, Eviction, Gate, InPlace, Life, Node, Owner, Patch, Pod, Readiness, Set,
-    SlowStart, step,
+    Change, Created, Disruptions, Eviction, Gate, InPlace, Life, Node, Owner, Patch, Pod,
+    Readiness, Set, SlowStart, step,
 };
 
 const PODS: usize = 1000;
@@ -68,8 +68,8 @@ impl World {
             step(
                 black_box(&set),
                 black_box(&pods),
-                &self.record,
-                &self.slow_start,
+                &Disruptions::default(),
+                (&self.record, &self.slow_start),
                 now(),
             )
         };
@@ -79,7 +79,14 @@ impl World {
     /// What was begun is recorded.
     fn recorded(mut self) -> Self {
         let set = self.set();
-        let record = step(&set, &self.pods(), &self.record, &self.slow_start, now()).record;
+        let record = step(
+            &set,
+            &self.pods(),
+            &Disruptions::default(),
+            (&self.record, &self.slow_start),
+            now(),
+        )
+        .record;
         self.record = record;
         self
     }
@@ -116,14 +123,17 @@ impl World {
                 node: Some(Node {
                     name: "node",
                     is_ready: true,
+                    is_cordoned: false,
                 }),
                 life: Life::Live(Readiness::Ready {
                     since: earlier(900 + age),
                 }),
                 eviction: None,
+                is_disrupted: false,
                 deletion_cost: 0,
                 created: earlier(1000 + age),
                 restarts: 0,
+                is_refused: false,
                 gate: Gate::Open,
                 in_place: InPlace::Settled,
             };

@@ -22,6 +22,9 @@ pub struct Account {
     pub limit: usize,
     /// What of it is in use; more than `limit` if pods are broken, or the budget was made smaller.
     pub in_use: usize,
+    /// What of it can't be used for updates and evictions, because evictions of others may use it: see
+    /// [`DisruptionPlan`](crate::DisruptionPlan).
+    pub withheld: usize,
     /// Pods that are missing: neither do they exist, nor are they being recreated.
     pub missing: usize,
     /// Pods that exist beyond the replicas.
@@ -29,7 +32,12 @@ pub struct Account {
 }
 
 impl Account {
-    pub(crate) fn of(set: &Set<'_>, members: &[Member<'_>], places: &Places) -> Self {
+    pub(crate) fn of(
+        set: &Set<'_>,
+        members: &[Member<'_>],
+        places: &Places,
+        withheld: usize,
+    ) -> Self {
         let (mut live, mut in_use, mut starting, mut terminating) = (0, 0, 0, 0);
         for member in members {
             let is_live = member.pod.is_live();
@@ -41,18 +49,25 @@ impl Account {
         let kept = live + places.terminating + places.vacant.len();
         let missing = set.replicas.saturating_sub(kept);
         let replaced = terminating.saturating_sub(places.terminating);
-        let limit = u64::try_from(set.replicas).unwrap_or(u64::MAX);
         Self {
-            limit: usize::try_from(set.max_unavailable.without_surge(limit)).unwrap_or(usize::MAX),
+            limit: set.limit(),
+            withheld,
             in_use: in_use + missing + places.vacant.len() - replaced.min(starting + missing),
             missing,
             surplus: kept.saturating_sub(set.replicas),
         }
     }
 
+    /// Whether an update or an eviction of a pod that is not available may begin. It may become available before that, and evictions of
+    /// others may then use what it uses now.
+    pub(crate) fn covers_unavailable(&self) -> bool {
+        self.withheld == 0 || self.in_use.saturating_add(self.withheld) <= self.limit
+    }
+
     /// How many more pods may become unavailable.
     pub(crate) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.in_use)
+        let used = self.in_use.saturating_add(self.withheld);
+        self.limit.saturating_sub(used)
     }
 }
 
@@ -72,9 +87,28 @@ pub(crate) struct Budget<'a> {
     pub(crate) account: Account,
     /// Who has got a part of it in this step.
     pub(crate) begun: Vec<BudgetUser<'a>>,
+    /// Available pods that could be updated or evicted now with more of it.
+    pub(crate) wanted: usize,
+    /// Whether pods that are not available could be, if less of it was withheld.
+    pub(crate) is_wanted: bool,
+    /// Whether it is shared with evictions of others.
+    pub(crate) is_shared: bool,
 }
 
 impl<'a> Budget<'a> {
+    /// Whether the update or eviction of the pod may begin; otherwise it is wanted.
+    pub(crate) fn allows(&mut self, member: &Member<'_>) -> bool {
+        let is_allowed = match cost(member) {
+            0 => self.account.covers_unavailable(),
+            cost => cost <= self.account.room(),
+        };
+        if !is_allowed {
+            self.wanted += cost(member);
+            self.is_wanted |= cost(member) == 0;
+        }
+        is_allowed
+    }
+
     /// A pod gets what it needs, and has this group from now on.
     pub(crate) fn take(&mut self, member: &Member<'a>, group: Group) {
         let cost = cost(member);

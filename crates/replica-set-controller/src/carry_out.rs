@@ -77,7 +77,7 @@ fn shut_down<'a>(
 /// The next step of an update that was recorded. A place that is needed by now is recorded before its pod is removed.
 fn update<'a>(set: &Set<'a>, pod: &'a Pod<'a>, record: &mut LocalRecord) -> Option<NextStep<'a>> {
     let recorded = record.updates.get_mut(pod.uid)?;
-    let step = next_step(pod, set.change(pod.revision), recorded);
+    let step = next_step(pod, set.change(pod), recorded);
     if let NextStep::RecordRecreation = step {
         recorded.recreate = Some(place_of(pod));
         return Some(NextStep::Wait(PodWait::Record));

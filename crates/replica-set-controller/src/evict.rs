@@ -4,7 +4,8 @@ use fedrs_api::{EvictionRecord, LocalRecord};
 use jiff::Timestamp;
 
 use crate::{
-    account::{Budget, cost},
+    account::Budget,
+    drain,
     group::{Group, Member},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
@@ -32,6 +33,7 @@ pub(crate) fn begin<'a>(
         is_requested && member.pod.is_owned() && member.group != Group::MarkedRemove
     });
     let mut requested: Vec<_> = requested.collect();
+    record_those_of_others(members, record, now);
     for member in &requested {
         let uid = member.pod.uid;
         if !record.evictions.contains_key(uid) {
@@ -47,7 +49,7 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        if cost(member) > budget.account.room() {
+        if !budget.allows(member) {
             waiting += 1;
             continue;
         }
@@ -61,6 +63,21 @@ pub(crate) fn begin<'a>(
         pods: waiting,
         by: Vec::new(),
     })
+}
+
+/// Evictions through the API server have begun when they are seen.
+fn record_those_of_others(members: &[Member<'_>], record: &mut LocalRecord, now: Timestamp) {
+    let evicted = members
+        .iter()
+        .filter(|member| member.pod.is_evicted_by_others() && member.pod.is_owned());
+    for Member { pod, .. } in evicted {
+        if !record.evictions.contains_key(pod.uid) {
+            let (since, begun) = (now, true);
+            let eviction = EvictionRecord { since, begun };
+            record.evictions.insert(pod.uid.to_owned(), eviction);
+            drain::observe(pod, record, now);
+        }
+    }
 }
 
 /// The evictions that delay updates; the others are reported.

@@ -2,13 +2,14 @@
 //! IO, no client.
 //!
 //! ```text
-//! Set, Pods, LocalRecord (in the status), now
+//! Set, Pods, PodDisruptionBudgets, LocalRecord (in the status), now
 //!   -> record     what of the recorded updates and evictions still holds; places of pods that are recreated
 //!   -> group      the group of each pod: Ready, InProgress, Failed, MarkedRemove (L16)
 //!   -> account    what of the budget is in use (L14)
 //!   -> scale      adoption and release; creations and removals, without a budget (L13, L21)
 //!   -> evict      evictions, within the budget and before updates (L18 to L20)
 //!   -> update     updates that begin, within the budget and the speed (L14, L15, L22)
+//!   -> disruption what evictions of others may use of the budget: the PodDisruptionBudget (L20)
 //!   -> carry_out  the next action of what is recorded: a gate, a patch, a removal (L12, L17)
 //!   -> Plan       record to publish, actions, what is waited for
 //! ```
@@ -43,10 +44,13 @@
 mod account;
 mod carry_out;
 mod change;
+mod disruption;
+mod drain;
 mod evict;
 mod group;
 mod in_place;
 mod names;
+mod observed_budget;
 mod observed_node;
 mod observed_pod;
 mod order;
@@ -65,8 +69,10 @@ mod update;
 
 pub use account::{Account, BudgetUser};
 pub use change::{Change, Patch};
+pub use disruption::{BudgetChange, DisruptionBudget, DisruptionPlan, Disruptions};
 pub use group::{Counts, Group, GroupCounts};
 pub use in_place::{Container, InPlaceRecord};
+pub use observed_budget::{BUDGETS, ObservedBudget, budget_name, budget_path, budget_request};
 pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;

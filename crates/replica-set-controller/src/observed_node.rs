@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fedrs_api::annotations;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::{observed_pod::NodeState, pod::Eviction};
@@ -29,6 +30,7 @@ struct Metadata {
 #[serde(default)]
 struct Spec {
     taints: Option<Vec<Taint>>,
+    unschedulable: Option<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -43,10 +45,13 @@ struct Status {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Condition {
     #[serde(rename = "type")]
     type_: String,
     status: String,
+    #[serde(default)]
+    last_transition_time: Option<Timestamp>,
 }
 
 /// Kubernetes' taint of a node that an administrator knows to be down.
@@ -75,16 +80,26 @@ impl ObservedNode {
         let asked = labels.and_then(|labels| labels.get(annotations::EVICT));
         let by_label = asked.and_then(|asked| Eviction::parse(asked));
         let by_node = by_node.then_some(Eviction::Involuntary);
+        let ready = self.condition("Ready");
+        let since = ready.and_then(|ready| ready.last_transition_time);
+        let is_ready = self.is_true("Ready");
         NodeState {
-            is_ready: self.is_true("Ready"),
+            is_ready,
+            not_ready_since: since.filter(|_| !is_ready),
+            is_cordoned: self.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true),
             eviction: by_node.into_iter().chain(by_label).min(),
         }
     }
 
     fn is_true(&self, type_: &str) -> bool {
+        let condition = self.condition(type_);
+        condition.is_some_and(|condition| condition.status == "True")
+    }
+
+    fn condition(&self, type_: &str) -> Option<&Condition> {
         let conditions = self.status.iter().flat_map(|status| &status.conditions);
         conditions
             .flatten()
-            .any(|condition| condition.type_ == type_ && condition.status == "True")
+            .find(|condition| condition.type_ == type_)
     }
 }

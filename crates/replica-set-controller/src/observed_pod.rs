@@ -1,6 +1,6 @@
 //! What a pod object says, as facts for a step.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names, selector};
 use jiff::{SignedDuration, Timestamp};
@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     in_place::{Container, InPlaceRecord},
     pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
+    time::after,
 };
 
 /// A node, as far as its pods depend on it.
@@ -17,8 +18,32 @@ use crate::{
 pub struct NodeState {
     /// Whether it is ready.
     pub is_ready: bool,
+    /// Since when it is not ready; `None` if it is, or never was.
+    pub not_ready_since: Option<Timestamp>,
+    /// Whether it is cordoned.
+    pub is_cordoned: bool,
     /// Who asks its pods to leave it.
     pub eviction: Option<Eviction>,
+}
+
+impl NodeState {
+    /// The state at `now`. A node that has not been ready for `timeout` evicts its pods, as Kubernetes does after the
+    /// `tolerationSeconds` of a pod.
+    #[must_use]
+    pub fn at(self, timeout: Duration, now: Timestamp) -> Self {
+        let is_lost = !self.is_ready && self.evicts_at(timeout).is_none_or(|at| at <= now);
+        let by_loss = is_lost.then_some(Eviction::Involuntary);
+        Self {
+            eviction: self.eviction.into_iter().chain(by_loss).min(),
+            ..self
+        }
+    }
+
+    /// When it evicts its pods if it does not become ready.
+    #[must_use]
+    pub fn evicts_at(&self, timeout: Duration) -> Option<Timestamp> {
+        self.not_ready_since.map(|since| after(since, timeout))
+    }
 }
 
 /// A pod object, decoded into the fields that a step needs.
@@ -174,6 +199,12 @@ impl ObservedPod {
         }
     }
 
+    /// Whether the LocalReplicaSet with this uid controls it.
+    #[must_use]
+    pub fn is_controlled_by(&self, set: &str) -> bool {
+        self.controller() == PodController::Set(set)
+    }
+
     /// The node that it is scheduled to; `None` before that.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
@@ -207,8 +238,8 @@ impl ObservedPod {
             .collect()
     }
 
-    /// The facts for a step of `set`; `None` if the pod has nothing to do with it. A node that `nodes` does not show is not
-    /// ready: it was deleted.
+    /// The facts for a step of `set`; `None` if the pod has nothing to do with it. A node that `nodes` does not show was deleted: its
+    /// pods have to leave it. Whether one that is not ready evicts them, `nodes` says: [`NodeState::at`].
     #[must_use]
     pub fn facts<'a>(
         &'a self,
@@ -218,8 +249,8 @@ impl ObservedPod {
         let owner = self.owner(set)?;
         let node = self.node().map(|name| (name, nodes(name)));
         let by_node = node.and_then(|(_, state)| match state {
-            Some(state) if state.is_ready => state.eviction,
-            _ => Some(Eviction::Involuntary),
+            Some(state) => state.eviction,
+            None => Some(Eviction::Involuntary),
         });
         Some(Pod {
             name: &self.metadata.name,
@@ -231,9 +262,13 @@ impl ObservedPod {
             node: node.map(|(name, state)| Node {
                 name,
                 is_ready: state.is_some_and(|state| state.is_ready),
+                is_cordoned: state.is_some_and(|state| state.is_cordoned),
             }),
             life: self.life(),
             eviction: self.eviction().into_iter().chain(by_node).min(),
+            is_disrupted: self
+                .condition("DisruptionTarget")
+                .is_some_and(|condition| condition.status == "True"),
             deletion_cost: self
                 .annotation(DELETION_COST)
                 .and_then(|cost| cost.parse().ok())
@@ -242,6 +277,7 @@ impl ObservedPod {
             restarts: (self.container_statuses())
                 .filter_map(|container| container.restart_count)
                 .fold(0, u32::saturating_add),
+            is_refused: false,
             gate: self.gate(),
             in_place: self.in_place(),
         })

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::{
     account::{Account, BudgetUser},
     change::Patch,
+    disruption::DisruptionPlan,
     group::Counts,
     order::RemovalRank,
     pod::{Eviction, Pod},
@@ -26,6 +27,8 @@ pub struct Plan<'a> {
     pub counts: Counts,
     /// The budget and its use, with what is new in the record.
     pub account: Account,
+    /// What becomes of the PodDisruptionBudget.
+    pub disruption: DisruptionPlan,
     /// When to decide again if nothing happens before.
     pub next: Option<Timestamp>,
 }
@@ -182,6 +185,19 @@ pub enum Wait<'a> {
         pods: usize,
         /// Who uses the budget, by name. What is missing from [`Account::in_use`] is missing as pods.
         by: Vec<BudgetUser<'a>>,
+    },
+    /// Available pods can't be updated or evicted until the PodDisruptionBudget lends less to evictions of others, and all that it has
+    /// allowed are seen.
+    DisruptionBudget {
+        /// How many pods.
+        pods: usize,
+    },
+    /// Available pods wait for the drain of cordoned nodes (L19).
+    Drains {
+        /// Pods of other revisions.
+        pods: usize,
+        /// Until when at most.
+        until: Timestamp,
     },
     /// As many updates have begun as may (L15).
     Speed {

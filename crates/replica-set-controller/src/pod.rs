@@ -19,12 +19,16 @@ pub struct Pod<'a> {
     pub life: Life<'a>,
     /// Who asks to move it off its node (L18); `None` if nobody does.
     pub eviction: Option<Eviction>,
+    /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
+    pub is_disrupted: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.
     pub deletion_cost: i32,
     /// When it was created.
     pub created: Timestamp,
     /// Restarts of its containers together.
     pub restarts: u32,
+    /// Whether the API server has rejected its update in place: it is recreated.
+    pub is_refused: bool,
     /// The readiness gate for updates in place.
     pub gate: Gate,
     /// Whether its kubelet has carried out the last update in place.
@@ -49,6 +53,8 @@ pub struct Node<'a> {
     pub name: &'a str,
     /// Whether it is ready. Pods of one that is not are not available, whatever their status says.
     pub is_ready: bool,
+    /// Whether it is cordoned, as before a drain.
+    pub is_cordoned: bool,
 }
 
 /// Whether a pod runs.
@@ -138,6 +144,11 @@ impl Pod<'_> {
     /// Whether the API server may be asked to change it.
     pub(crate) fn is_owned(&self) -> bool {
         self.owner == Owner::Set
+    }
+
+    /// Whether it is being removed because others have evicted it.
+    pub(crate) fn is_evicted_by_others(&self) -> bool {
+        self.is_disrupted && matches!(self.life, Life::Terminating { .. })
     }
 
     /// Since when it is ready; `None` if it is not.

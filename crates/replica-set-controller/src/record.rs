@@ -4,7 +4,10 @@
 //! begun, which is never before it began. So however long the controller is away in between, no more than the portion begins within
 //! any `min_delay`.
 
-use std::{cell::OnceCell, collections::HashMap};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashMap},
+};
 
 use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
 use jiff::Timestamp;
@@ -83,13 +86,15 @@ pub(crate) fn reconcile(
     }
     let (index, positions) = Index::of(pods, recorded);
     let mut kept = LocalRecord {
-        begun: recorded.begun.clone(),
-        ..LocalRecord::default()
+        updates: BTreeMap::new(),
+        evictions: BTreeMap::new(),
+        ..recorded.clone()
     };
     for (uid, update) in &recorded.updates {
         let pod = index.by_uid.get(&**uid).copied();
         let eviction = recorded.evictions.get(uid);
-        let is_evicted = eviction.is_some_and(|eviction| eviction.begun);
+        let is_evicted = eviction.is_some_and(|eviction| eviction.begun)
+            || pod.is_some_and(Pod::is_evicted_by_others);
         let state = UpdateState::of(set, update, (uid, pod), is_evicted, &index);
         let is_seen = update.seen || state != UpdateState::Recorded;
         if is_seen && !update.seen && set.speed.is_some() {

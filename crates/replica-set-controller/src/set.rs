@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, ValidLocalReplicaSet};
 
-use crate::change::Change;
+use crate::{change::Change, pod::Pod};
 
 /// A set with its current revision, and how pods of other revisions get to it.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +64,12 @@ impl<'a> Set<'a> {
         }
     }
 
+    /// How many pods may be unavailable.
+    pub(crate) fn limit(&self) -> usize {
+        let replicas = u64::try_from(self.replicas).unwrap_or(u64::MAX);
+        usize::try_from(self.max_unavailable.without_surge(replicas)).unwrap_or(usize::MAX)
+    }
+
     /// Whether nothing at all may be changed.
     pub(crate) fn is_still(&self) -> bool {
         self.is_deleted || self.allowed == AllowedChanges::None
@@ -74,8 +80,10 @@ impl<'a> Set<'a> {
         !self.is_deleted && self.allowed == AllowedChanges::All
     }
 
-    /// How a pod of `revision` gets to the current one; `None` if it has to be recreated for an unknown reason.
-    pub(crate) fn change(&self, revision: Option<u32>) -> Option<&'a Change> {
-        self.changes.get(&revision?)
+    /// How a pod gets to the current revision; `None` if it has to be recreated, because its revision is not known, or its update in
+    /// place was rejected.
+    pub(crate) fn change(&self, pod: &Pod<'_>) -> Option<&'a Change> {
+        let change = self.changes.get(&pod.revision?);
+        change.filter(|change| !pod.is_refused || matches!(change, Change::Recreate(_)))
     }
 }

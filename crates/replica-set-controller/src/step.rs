@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use crate::{
     account::{Account, Budget, BudgetUser},
     carry_out::carry_out,
-    evict,
+    disruption::{self, Disruptions, Lending, Share},
+    drain, evict,
     group::{Group, Member, classify},
     plan::{Action, Plan, Wait},
     pod::{Life, Pod, Readiness},
@@ -22,25 +23,32 @@ use crate::{
 };
 
 /// Decides what comes next at `now`. `pods` has what the set owns, and what it could adopt, with the results of all requests that
-/// were answered; `recorded` is what is published in the status.
+/// were answered; `recorded` is what is published in the status. `disruptions` has the PodDisruptionBudgets that match the pods, with
+/// the results of all requests that were answered.
 ///
 /// Publish [`Plan::record`], and step again with it: only what is recorded is carried out.
 #[must_use]
 pub fn step<'a>(
     set: &Set<'a>,
     pods: &'a [Pod<'a>],
-    recorded: &LocalRecord,
-    slow_start: &SlowStart,
+    disruptions: &Disruptions<'_>,
+    (recorded, slow_start): (&LocalRecord, &SlowStart),
     now: Timestamp,
 ) -> Plan<'a> {
     let mut next = Next::default();
     let (mut record, places, positions) = reconcile(set, pods, recorded, now);
     let (members, counts) = classify(set, pods, (&record, &positions), &mut next, now);
-    let account = Account::of(set, &members, &places);
+    let lending = Lending::of(set, disruptions, recorded);
+    let account = Account::of(set, &members, &places, lending.withheld(set));
     let mut budget = Budget {
         account,
         begun: Vec::new(),
+        wanted: 0,
+        is_wanted: false,
+        is_shared: disruptions.ours.is_some(),
     };
+    drain::reconcile(&members, &mut record, lending.allows_evictions(), now);
+    let is_idle = disruption::is_idle(&members, &account, &record);
     let (mut actions, mut waits) = (Vec::new(), Vec::new());
     if set.is_still() {
         waits.extend((!set.is_deleted).then_some(Wait::Stopped));
@@ -66,12 +74,21 @@ pub fn step<'a>(
             now,
         );
         let waiting = evictions.into_iter().chain(updates);
-        waits.extend(waiting.map(|wait| with_users(wait, &members, &budget.begun)));
+        waits.extend(waiting.map(|wait| with_users(wait, &members, &budget)));
 
         let rest = without_removed(&members, &actions);
         let outcome = (&mut actions, &mut waits);
         carry_out(set, &rest, &mut record, outcome, &mut next, now);
     }
+    let share = Share {
+        set,
+        account: budget.account,
+        lending,
+        wanted: budget.wanted,
+        is_wanted: budget.is_wanted,
+        is_idle: is_idle && record.updates.is_empty(),
+    };
+    let disruption = share.decide(disruptions, recorded, &mut record);
     speed::forget(set.speed, &mut record, recorded, now);
     Plan {
         record,
@@ -79,6 +96,7 @@ pub fn step<'a>(
         waits,
         counts,
         account: budget.account,
+        disruption,
         next: next.get(),
     }
 }
@@ -103,19 +121,19 @@ fn without_removed<'m, 'a>(
 }
 
 /// Names who uses the budget, if that is what is waited for.
-fn with_users<'a>(
-    mut wait: Wait<'a>,
-    members: &[Member<'a>],
-    begun: &[BudgetUser<'a>],
-) -> Wait<'a> {
-    if let Wait::Budget { by, .. } = &mut wait {
+fn with_users<'a>(mut wait: Wait<'a>, members: &[Member<'a>], budget: &Budget<'a>) -> Wait<'a> {
+    let account = &budget.account;
+    if let Wait::Budget { by, pods, .. } = &mut wait {
+        if account.in_use < account.limit {
+            return Wait::DisruptionBudget { pods: *pods };
+        }
         let before = members.iter().filter(|member| member.group != Group::Ready);
         let before = before.map(|member| BudgetUser {
             pod: member.pod.name,
             group: member.group,
             failure: failure(member.pod),
         });
-        *by = before.chain(begun.iter().copied()).collect();
+        *by = before.chain(budget.begun.iter().copied()).collect();
     }
     wait
 }

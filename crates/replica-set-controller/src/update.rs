@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::{
     account::{Budget, cost},
     change::Change,
+    drain,
     evict::Unfinished,
     group::{Group, Member},
     order::{by_update, first},
@@ -45,7 +46,16 @@ pub(crate) fn begin<'a>(
         });
     }
     let unavailable = candidates.iter().filter(|member| cost(member) == 0).count();
-    let within_budget = pods.min(unavailable.saturating_add(budget.account.room()));
+    let covered = if budget.account.covers_unavailable() {
+        unavailable
+    } else {
+        0
+    };
+    let is_drained = budget.is_shared && budget.account.limit > 0 && pods > unavailable;
+    let drained = is_drained.then(|| drain::delay_until(set, members, record, now));
+    let drained = drained.flatten();
+    let room = drained.map_or(budget.account.room(), |_| 0);
+    let within_budget = pods.min(covered.saturating_add(room));
     let within_speed = speed::room(set.speed, record, now);
     let count = within_budget.min(within_speed);
     if count > 0 {
@@ -55,6 +65,14 @@ pub(crate) fn begin<'a>(
             record.updates.insert(member.pod.uid.to_owned(), update);
         }
     }
+    if let Some(until) = drained.filter(|_| count < pods) {
+        next.at(until, now);
+        let pods = pods - count;
+        return Some(Wait::Drains { pods, until });
+    }
+    let due = pods.min(within_speed);
+    budget.wanted += due.saturating_sub(count.max(unavailable));
+    budget.is_wanted |= count < due.min(unavailable);
     match set.speed {
         _ if count == pods => None,
         Some(speed) if within_speed <= within_budget => {
@@ -86,7 +104,7 @@ fn is_due(member: &Member<'_>) -> bool {
 }
 
 fn new_record(set: &Set<'_>, pod: &Pod<'_>) -> UpdateRecord {
-    let is_in_place = matches!(set.change(pod.revision), Some(Change::InPlace(_)));
+    let is_in_place = matches!(set.change(pod), Some(Change::InPlace(_)));
     UpdateRecord {
         from: pod.revision,
         seen: false,

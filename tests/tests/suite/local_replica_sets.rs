@@ -42,6 +42,7 @@ pub(crate) async fn l1_a_local_set_has_the_defaults_of_the_document(env: &mut Te
         ("revisionHistoryLimit", json!(10)),
         ("removalTimeoutSeconds", json!(1800)),
         ("evictionTimeoutSeconds", json!(600)),
+        ("nodeTimeoutSeconds", json!(300)),
     ] {
         assert_eq!(spec[field], default, "{field}");
     }

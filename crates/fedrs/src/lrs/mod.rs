@@ -7,6 +7,7 @@
 mod diff;
 mod evict;
 mod pods;
+mod rolling_update;
 
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use clap::{Args, Subcommand};
 use fedrs_api::LocalReplicaSet;
 use membership::rollout::Target;
 
-use self::evict::EvictArgs;
+use self::{evict::EvictArgs, rolling_update::RollingUpdateArgs};
 use crate::{
     host::ClusterArgs,
     rollout::{
@@ -49,6 +50,7 @@ enum LrsCommand {
     #[command(flatten)]
     OfTarget(TargetCommand),
     Evict(EvictArgs),
+    RollingUpdate(RollingUpdateArgs),
 }
 
 /// The commands about a LocalReplicaSet.
@@ -193,6 +195,11 @@ pub(crate) async fn run(args: LrsArgs) -> anyhow::Result<ExitCode> {
         LrsCommand::Evict(evict) => {
             let cluster = args.cluster.client().await?;
             evict::run(&cluster, option, &evict).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        LrsCommand::RollingUpdate(update) => {
+            let cluster = args.cluster.client().await?;
+            rolling_update::run(&cluster, option, &update).await?;
             return Ok(ExitCode::SUCCESS);
         }
         LrsCommand::OfTarget(command) => command,

@@ -363,3 +363,44 @@ async fn l18_an_eviction_that_can_not_be_asked_for_is_refused() {
     assert_eq!(asked(), Value::Null);
     world.end();
 }
+
+/// C9: one up, one down, until the old set is gone; and back in the middle of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn c9_a_rolling_update_from_one_set_to_another_can_be_reversed() {
+    let world = World::start().await;
+    let next = |app: &str| {
+        let containers = json!([{ "name": "main", "image": "web:2" }]);
+        json!({
+            "apiVersion": FEDRS, "kind": KIND,
+            "metadata": { "namespace": "default", "name": "next" },
+            "spec": {
+                "replicas": 0, "selector": { "matchLabels": { "app": app } },
+                "template": { "metadata": { "labels": { "app": app } }, "spec": { "containers": containers } },
+            },
+        })
+    };
+    let missing = world.run("rolling-update web next").await;
+    assert!(missing.failed().stderr.contains("next not found"));
+    world.cluster().create(next("next"));
+    let up = world.run("rolling-update web next --keep-old").await;
+    let lines = [
+        "localreplicaset/next scaled up to 1",
+        "localreplicaset/web scaled down to 2",
+        "localreplicaset/next scaled up to 2",
+        "localreplicaset/web scaled down to 1",
+        "localreplicaset/next scaled up to 3",
+        "localreplicaset/web scaled down to 0",
+        "localreplicaset/next has replaced web",
+    ];
+    assert_eq!(up.succeeded().stdout.lines().collect::<Vec<_>>(), lines);
+    let back = world.run("rolling-update next web").await.succeeded();
+    assert!(back.stdout.contains("localreplicaset/next deleted"));
+    assert_eq!(world.web()["spec"]["replicas"], 3);
+    let annotations = &world.web()["metadata"]["annotations"];
+    assert!(annotations["fedrs.dev/rolling-update"].is_null());
+    let gone = world.cluster().get(FEDRS, KIND, "default", "next");
+    assert!(gone.is_none());
+    let again = world.run("rolling-update next web").await;
+    assert!(again.failed().stderr.contains("next not found"));
+    world.end();
+}

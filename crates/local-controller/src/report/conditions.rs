@@ -41,6 +41,7 @@ pub(super) fn conditions(report: &Report<'_>) -> Vec<Condition> {
         budget_used(report),
         eviction_blocked(report),
         selector_overlap(report),
+        disruption_budget(report),
         without_effect(report),
         paused(report),
     ];
@@ -161,6 +162,12 @@ fn rolling_out(report: &Report<'_>) -> String {
         } => Some(format!(
             "{pods} wait for {}",
             pluralize(*evictions as u64, "eviction")
+        )),
+        Wait::DisruptionBudget { pods } => Some(format!(
+            "{pods} wait until the PodDisruptionBudget lends less to evictions"
+        )),
+        Wait::Drains { pods, until } => Some(format!(
+            "{pods} wait for the drain of cordoned nodes until {until:.0} at most"
         )),
         Wait::Scaling { pods } => Some(format!("{pods} wait until the number of pods is right")),
         _ => None,
@@ -315,6 +322,22 @@ fn selector_overlap(report: &Report<'_>) -> Option<LocalCondition> {
         reason,
         message,
     ))
+}
+
+/// L20: at most one matches a pod.
+fn disruption_budget(report: &Report<'_>) -> Option<LocalCondition> {
+    let (reason, message) = match (report.other_budget, &report.memory.budget.failure) {
+        (Some(other), _) => (
+            Reason::OtherDisruptionBudget,
+            format!(
+                "the PodDisruptionBudget {other} matches the pods: the set has none of its own"
+            ),
+        ),
+        (None, Some(failure)) => (Reason::FailedDisruptionBudget, failure.clone()),
+        (None, None) => return None,
+    };
+    let type_ = Type::DisruptionBudgetOutdated;
+    Some(NewCondition::new(type_, true, reason, message))
 }
 
 /// L5.

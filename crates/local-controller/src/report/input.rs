@@ -21,6 +21,8 @@ pub(crate) struct Report<'a> {
     pub(crate) memory: &'a Memory,
     /// Sets whose selectors overlap.
     pub(crate) overlapping: &'a [SetKey],
+    /// The name of another PodDisruptionBudget that matches its pods.
+    pub(crate) other_budget: Option<&'a str>,
     pub(crate) now: Timestamp,
 }
 

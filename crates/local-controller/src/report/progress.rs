@@ -65,6 +65,7 @@ fn waits_for_others(wait: &Wait<'_>) -> bool {
         wait,
         Wait::Speed { until: Some(_), .. }
             | Wait::Evictions { .. }
+            | Wait::Drains { .. }
             | Wait::UpdatesOff { .. }
             | Wait::Stopped
     )

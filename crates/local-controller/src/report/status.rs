@@ -40,6 +40,7 @@ impl Report<'_> {
             update_revision: Some(update_revision),
             max_unavailable: number(account.limit),
             unavailable: number(account.in_use),
+            evictable: number(self.plan.disruption.lent),
             revisions,
             conditions: conditions(self),
             record: self.plan.record.clone(),

@@ -8,6 +8,7 @@
 //! An object that is older than the known one is ignored, so that a response counts from when it arrives, whenever the watch shows
 //! it.
 
+mod budgets;
 mod listing;
 mod nodes;
 mod pods;
@@ -19,12 +20,13 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use replica_set_controller::{ObservedNode, ObservedPod};
+use replica_set_controller::{ObservedBudget, ObservedNode, ObservedPod};
 
 use crate::{
     entry::{Entry, SetObject},
     key::{Changed, SetKey},
 };
+use budgets::Budgets;
 pub(crate) use listing::Listing;
 pub(crate) use nodes::Node;
 use nodes::Nodes;
@@ -42,6 +44,7 @@ pub(crate) struct State {
     sets: Sets,
     pods: Pods,
     nodes: Nodes,
+    budgets: Budgets,
 }
 
 /// One set with what it depends on, at one moment.
@@ -58,6 +61,8 @@ pub(crate) struct Snapshot {
     pub(crate) nodes: HashMap<String, Node>,
     /// Nodes of these pods that no watch has shown: they are new, or do not exist any more.
     pub(crate) unknown_nodes: BTreeSet<String>,
+    /// The PodDisruptionBudgets of its namespace, without those of sets whose selectors do not overlap.
+    pub(crate) budgets: Vec<Arc<ObservedBudget>>,
 }
 
 impl Store {
@@ -79,13 +84,17 @@ impl Store {
                 None => _ = unknown_nodes.insert(name.to_owned()),
             }
         }
+        let overlapping = state.sets.overlapping(key);
+        let sets = overlapping.iter().chain([key]).map(|key| &*key.name);
+        let budgets = state.budgets.of(&key.namespace, sets);
         Some(Snapshot {
             entry,
-            overlapping: state.sets.overlapping(key),
+            overlapping,
             pods,
             sent,
             nodes,
             unknown_nodes,
+            budgets,
         })
     }
 }
@@ -186,6 +195,28 @@ impl State {
         }
     }
 
+    /// A PodDisruptionBudget exists, was created or changed. It may concern every set of its namespace.
+    pub(crate) fn apply_budget(&mut self, budget: ObservedBudget) -> Changed {
+        let namespace = budget.namespace().to_owned();
+        let owner = budget.set().map(str::to_owned);
+        if !self.budgets.apply(budget) {
+            return Changed::new();
+        }
+        match owner {
+            Some(set) => Changed::from([SetKey::new(namespace, set)]),
+            None => self.sets.in_namespace(&namespace),
+        }
+    }
+
+    /// A PodDisruptionBudget is gone.
+    pub(crate) fn remove_budget(&mut self, namespace: &str, name: &str) -> Changed {
+        if self.budgets.remove(namespace, name) {
+            self.sets.in_namespace(namespace)
+        } else {
+            Changed::new()
+        }
+    }
+
     pub(crate) fn sets_listing(&mut self) -> &mut Listing {
         &mut self.sets.listing
     }
@@ -196,6 +227,17 @@ impl State {
 
     pub(crate) fn nodes_listing(&mut self) -> &mut Listing {
         &mut self.nodes.listing
+    }
+
+    pub(crate) fn budgets_listing(&mut self) -> &mut Listing {
+        &mut self.budgets.listing
+    }
+
+    /// The list of PodDisruptionBudgets is complete: those that it did not show are gone.
+    pub(crate) fn end_budgets(&mut self, version: &str) -> Changed {
+        let gone = self.budgets.unlisted(version).into_iter();
+        gone.flat_map(|(namespace, name)| self.remove_budget(&namespace, &name))
+            .collect()
     }
 
     /// The list of sets is complete: those that it did not show are gone.

@@ -7,7 +7,6 @@ use std::{
 };
 
 use controller_base::selector_index::SelectorIndex;
-use fedrs_api::selector;
 use reflector::ResourceVersion;
 use replica_set_controller::{ObservedPod, PodController};
 
@@ -113,14 +112,17 @@ impl Sets {
             PodController::Nobody => {
                 let none = BTreeMap::new();
                 let labels = pod.labels().unwrap_or(&none);
-                let matches = |entry: &&Arc<Entry>| {
-                    let valid = entry.valid.as_ref();
-                    valid.is_ok_and(|valid| selector::matches(&valid.set.selector, labels))
-                };
-                let sets = self.of_namespace(pod.namespace()).filter(matches);
-                sets.map(|entry| entry.key.clone()).collect()
+                let namespace = pod.namespace().into();
+                let sets = self.selectors.selecting(&namespace, labels);
+                sets.cloned().collect()
             }
         }
+    }
+
+    /// All sets of a namespace.
+    pub(super) fn in_namespace(&self, namespace: &str) -> Changed {
+        let sets = self.of_namespace(namespace);
+        sets.map(|entry| entry.key.clone()).collect()
     }
 
     fn of_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Entry>> {

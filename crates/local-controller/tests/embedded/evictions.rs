@@ -91,9 +91,16 @@ async fn l18_a_label_on_a_node_empties_it() {
 /// L17, L18: the pods of a dead node are evicted, and deleted by force once they have not shut down in time.
 #[tokio::test(start_paused = true)]
 async fn l17_l18_pods_of_a_dead_node_are_replaced_and_deleted_by_force() {
-    let world = World::running(5, &json!({ "removalTimeoutSeconds": 300 })).await;
+    let world = World::running(
+        5,
+        &json!({ "removalTimeoutSeconds": 300, "nodeTimeoutSeconds": 120 }),
+    )
+    .await;
     let node = world.pods().await[0].node.clone();
     world.cluster.fail_node(&node);
+    let before = world.uids().await;
+    seconds(120).await;
+    assert_eq!(world.uids().await, before, "a short loss moves nothing");
     world
         .wait_until("all are ready elsewhere", 240, async |world: &World| {
             let pods = world.pods().await;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
+mod disruption;
 mod evictions;
 mod faults;
 mod ownership;
@@ -9,5 +10,6 @@ mod restarts;
 mod revisions;
 mod scaling;
 mod status;
+mod tracks;
 mod updates;
 mod world;

@@ -20,6 +20,8 @@ use tower::ServiceExt;
 pub(crate) const NAMESPACE: &str = "/api/v1/namespaces/shop";
 pub(crate) const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/localreplicasets";
 pub(crate) const SET: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/localreplicasets/web";
+pub(crate) const BUDGETS: &str = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets";
+pub(crate) const BUDGET: &str = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets/lrs-web";
 pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
 
 /// The token of the controller's account.
@@ -178,6 +180,23 @@ impl World {
 
     pub(crate) async fn get(&self, path: &str) -> Value {
         calls::get(&self.client, path).await.unwrap()
+    }
+
+    /// The object, if it exists.
+    pub(crate) async fn find(&self, path: &str) -> Option<Value> {
+        calls::get(&self.client, path).await.ok()
+    }
+
+    /// Evicts a pod through the API server. Returns the HTTP status.
+    pub(crate) async fn evict(&self, pod: &str) -> u16 {
+        let eviction =
+            json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": pod } });
+        let path = format!("{PODS}/{pod}/eviction");
+        match calls::post::<IgnoredAny>(&self.client, &path, &eviction).await {
+            Ok(_) => 201,
+            Err(kube::Error::Api(status)) => status.code,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     pub(crate) async fn create(&self, path: &str, object: &Value) -> Value {

@@ -29,6 +29,17 @@ enum Op {
     Evict(usize, Option<Eviction>),
     Replicas(usize),
     Edit(usize, Edit),
+    /// Somebody evicts a pod through the API server.
+    Drain(usize),
+    /// The evictions that were granted are carried out.
+    Deletions,
+    /// The disruption controller sees the pods as they are.
+    DisruptionWatch,
+    /// It counts what it sees.
+    DisruptionCount,
+    /// The controller sees the PodDisruptionBudget as it is.
+    SeeBudget,
+    DeliverBudget(usize),
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -53,6 +64,12 @@ fn any_op() -> impl Strategy<Value = Op> {
         4 => Just(Op::Target),
         2 => any::<bool>().prop_map(Op::Pause),
         2 => (0..12_usize, eviction).prop_map(|(pod, by)| Op::Evict(pod, by)),
+        8 => (0..12_usize).prop_map(Op::Drain),
+        2 => Just(Op::Deletions),
+        6 => Just(Op::DisruptionWatch),
+        8 => Just(Op::DisruptionCount),
+        6 => Just(Op::SeeBudget),
+        3 => (0..8_usize).prop_map(Op::DeliverBudget),
     ]
 }
 
@@ -72,6 +89,29 @@ fn any_op_and_fault() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// Evictions of others while updates begin, and views that are old.
+fn any_eviction() -> impl Strategy<Value = Op> {
+    let all_done = || Op::Step {
+        publish: Fate::Done,
+        fates: vec![Fate::Done],
+    };
+    let fates = prop::collection::vec(fate(), 1..3);
+    prop_oneof![
+        12 => Just(all_done()),
+        4 => fates.prop_map(|fates| Op::Step { publish: Fate::Done, fates }),
+        8 => (0..4_usize).prop_map(Op::Drain),
+        4 => Just(Op::Deletions),
+        4 => Just(Op::DisruptionWatch),
+        6 => Just(Op::DisruptionCount),
+        8 => Just(Op::SeeBudget),
+        3 => Just(Op::Sync),
+        2 => Just(Op::Wait(61)),
+        2 => Just(Op::Target),
+        2 => (0..4_usize).prop_map(Op::DeliverBudget),
+        1 => Just(Op::Restart),
+    ]
+}
+
 fn apply(world: &mut World, op: Op) {
     match op {
         Op::Step { publish, fates } => {
@@ -82,15 +122,18 @@ fn apply(world: &mut World, op: Op) {
         Op::Sync => world.sync(),
         Op::Restart => world.restart(),
         Op::Wait(seconds) => world.wait(seconds),
-        Op::Round => {
-            world.sync();
-            world.step(Fate::Done, |_| Fate::Done);
-        }
+        Op::Round => _ = world.round(),
         Op::Target => world.target += 1,
         Op::Pause(paused) => world.paused = paused,
         Op::Evict(pod, by) => world.cluster.edit(pod, Edit::Evict(by)),
         Op::Replicas(replicas) => world.replicas = replicas,
         Op::Edit(pod, edit) => world.cluster.edit(pod, edit),
+        Op::Drain(pod) => world.evictions.request(&mut world.cluster, pod),
+        Op::Deletions => world.evictions.delete(&mut world.cluster),
+        Op::DisruptionWatch => world.evictions.watch(&world.cluster),
+        Op::DisruptionCount => world.evictions.count(),
+        Op::SeeBudget => world.see_budget(),
+        Op::DeliverBudget(index) => world.deliver_budget(index),
     }
 }
 
@@ -125,6 +168,12 @@ fn check_end(world: &mut World) {
         assert_eq!(plan.account.in_use, 0);
         assert_eq!(plan.record, world.record, "it is written without a change");
     });
+    let lends = world.evictions.budget.as_ref();
+    let lends = lends.map(|budget| world.replicas.saturating_sub(budget.min_available));
+    let budget = usize::try_from(world.max_unavailable).expect("it is small");
+    if world.replicas > 0 {
+        assert_eq!(lends, Some(budget.min(world.replicas)), "all is lent");
+    }
     check_speed(world);
 }
 
@@ -162,6 +211,25 @@ proptest! {
         let budget = usize::try_from(budget).expect("it is small");
         for op in ops {
             apply(&mut world, op);
+            let available = world.cluster.available();
+            prop_assert!(available + budget >= replicas, "{available} of {replicas}: {world:#?}");
+        }
+        check_end(&mut world);
+    }
+
+    /// The same with evictions of others at any moment, few pods and little else.
+    #[test]
+    fn l20_evictions_of_others_share_the_budget(
+        replicas in 2..4_usize,
+        budget in 1..3_u64,
+        ops in prop::collection::vec(any_eviction(), 0..60),
+    ) {
+        let mut world = World::settled(replicas, budget, None);
+        let budget = usize::try_from(budget).expect("it is small");
+        for op in ops {
+            apply(&mut world, op);
+            // No bad revision: its pods fail by themselves.
+            world.target += u32::from(world.target % 3 == 2);
             let available = world.cluster.available();
             prop_assert!(available + budget >= replicas, "{available} of {replicas}: {world:#?}");
         }

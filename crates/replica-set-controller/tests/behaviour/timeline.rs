@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use federated_rollout::Speed;
 
-use crate::model::{Fate, World, cluster::ModelPod};
+use crate::model::{World, cluster::ModelPod};
 
 /// `maxUnavailable` 3, `updatePortion` 2, `minDelay` 30 s, pods that start in 60 s.
 fn example(replicas: usize) -> World {
@@ -21,9 +21,8 @@ fn starts(world: &mut World, restart: impl Fn(i64) -> bool) -> Vec<i64> {
         if restart(second) {
             world.restart();
         }
-        for _ in 0..4 {
-            world.sync();
-            world.step(Fate::Done, |_| Fate::Done);
+        for _ in 0..8 {
+            world.round();
         }
         assert!(
             world.cluster.available() + 3 >= world.replicas,
@@ -76,7 +75,9 @@ fn l14_without_a_speed_the_budget_alone_limits() {
 fn l15_what_was_recorded_counts_from_when_it_is_seen_to_begin() {
     let mut world = example(9);
     world.target = 4;
-    world.step(Fate::Done, |_| Fate::Done);
+    while world.record.updates.is_empty() {
+        world.round();
+    }
     assert_eq!(world.record.updates.len(), 2);
     assert_eq!(world.cluster.starts, [0; 0], "it is recorded first");
     world.wait(29);

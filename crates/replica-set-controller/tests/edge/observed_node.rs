@@ -1,5 +1,8 @@
 //! What a node object says (L18).
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use replica_set_controller::{Eviction, NodeState, ObservedNode};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -58,5 +61,33 @@ fn l18_a_node_says_whether_its_pods_have_to_leave(
     });
     let node: ObservedNode = serde_json::from_value(node).unwrap();
     assert_eq!(node.name(), "node-1");
-    assert_eq!(node.state(), NodeState { is_ready, eviction });
+    let expected = NodeState {
+        is_ready,
+        not_ready_since: None,
+        is_cordoned: node.state().is_cordoned,
+        eviction,
+    };
+    assert_eq!(node.state(), expected);
+}
+
+/// When a node that has not been ready since 100 s evicts its pods: Kubernetes' tolerationSeconds are 300.
+#[rstest]
+#[case::a_short_loss(300, Some(100), None)]
+#[case::lost(300, Some(300), Some(Eviction::Involuntary))]
+#[case::at_once(0, Some(0), Some(Eviction::Involuntary))]
+#[case::never_ready(300, None, Some(Eviction::Involuntary))]
+fn l18_a_node_that_is_not_ready_evicts_its_pods_after_a_while(
+    #[case] timeout: u64,
+    #[case] lost_for: Option<i64>,
+    #[case] eviction: Option<Eviction>,
+) {
+    let now = Timestamp::from_second(1_800_000_000).unwrap();
+    let since = lost_for.map(|seconds| now - jiff::SignedDuration::from_secs(seconds));
+    let node = json!({
+        "metadata": { "name": "node-1", "resourceVersion": "7" },
+        "status": { "conditions": [{ "type": "Ready", "status": "Unknown", "lastTransitionTime": since }] },
+    });
+    let node: ObservedNode = serde_json::from_value(node).unwrap();
+    let state = node.state().at(Duration::from_secs(timeout), now);
+    assert_eq!((state.is_ready, state.eviction), (false, eviction));
 }

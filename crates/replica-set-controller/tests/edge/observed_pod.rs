@@ -52,15 +52,21 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
     let nodes = |name: &str| match name {
         "node-1" => Some(NodeState {
             is_ready: true,
+            is_cordoned: false,
+            not_ready_since: None,
             eviction: None,
         }),
         "leaving" => Some(NodeState {
             is_ready: true,
+            is_cordoned: false,
+            not_ready_since: None,
             eviction: Some(Eviction::Voluntary),
         }),
         "dead" => Some(NodeState {
             is_ready: false,
-            eviction: None,
+            is_cordoned: true,
+            not_ready_since: None,
+            eviction: Some(Eviction::Involuntary),
         }),
         _ => None,
     };

@@ -6,8 +6,8 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Action, Change, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod, Readiness, Set, SlowStart,
-    Wait, step,
+    Action, Change, Disruptions, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod, Readiness,
+    Set, SlowStart, Wait, step,
 };
 
 /// The hash of an earlier template, whose pods are updated in place.
@@ -78,12 +78,15 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         node: Some(Node {
             name: "node",
             is_ready: true,
+            is_cordoned: false,
         }),
         life: ready(-1000),
         eviction: None,
+        is_disrupted: false,
         deletion_cost: 0,
         created: at(-2000),
         restarts: 0,
+        is_refused: false,
         gate: Gate::Open,
         in_place: InPlace::Settled,
     }
@@ -127,7 +130,18 @@ pub(crate) fn plan<'a>(set: &Set<'a>, pods: &'a [Pod<'a>]) -> Plan<'a> {
 }
 
 pub(crate) fn plan_with<'a>(set: &Set<'a>, pods: &'a [Pod<'a>], record: &LocalRecord) -> Plan<'a> {
-    step(set, pods, record, &SlowStart::default(), now())
+    plan_beside(set, pods, record, &Disruptions::default())
+}
+
+/// What is decided beside these PodDisruptionBudgets.
+pub(crate) fn plan_beside<'a>(
+    set: &Set<'a>,
+    pods: &'a [Pod<'a>],
+    record: &LocalRecord,
+    disruptions: &Disruptions<'_>,
+) -> Plan<'a> {
+    let known = (record, &SlowStart::default());
+    step(set, pods, disruptions, known, now())
 }
 
 /// The actions as text: `Remove a`.

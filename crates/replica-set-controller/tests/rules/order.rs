@@ -21,7 +21,7 @@ use crate::fixtures::*;
 #[case::crashing(live("a", failed()), Group::Failed)]
 #[case::too_long(live("a", not_ready(-600)), Group::Failed)]
 #[case::not_too_long(live("a", not_ready(-599)), Group::InProgress)]
-#[case::lost_node(Pod { node: Some(Node { name: "n", is_ready: false }), ..pod("a") }, Group::Failed)]
+#[case::lost_node(Pod { node: Some(Node { name: "n", is_ready: false, is_cordoned: false }), ..pod("a") }, Group::Failed)]
 #[case::leaving(live("a", terminating(-5)), Group::MarkedRemove)]
 #[case::sent(live("a", Life::Terminating { since: None }), Group::MarkedRemove)]
 fn l16_each_pod_has_a_group(#[case] pod: Pod<'static>, #[case] group: Group) {

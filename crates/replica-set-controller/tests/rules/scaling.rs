@@ -2,7 +2,8 @@
 
 use fedrs_api::{AllowedChanges, LocalRecord};
 use replica_set_controller::{
-    Action, CreateReason, Created, Gate, Life, Owner, Pod, PodWait, SlowStart, Wait, step,
+    Action, CreateReason, Created, Disruptions, Gate, Life, Owner, Pod, PodWait, SlowStart, Wait,
+    step,
 };
 use rstest::rstest;
 
@@ -18,8 +19,8 @@ fn l13_creations_start_slowly_and_wait_after_a_rejection() {
         let plan = step(
             &set(100),
             &pods,
-            &LocalRecord::default(),
-            &slow_start,
+            &Disruptions::default(),
+            (&LocalRecord::default(), &slow_start),
             now(),
         );
         let created: Vec<String> = plan.actions.iter().filter_map(created).collect();
@@ -69,14 +70,26 @@ fn l13_a_creation_without_an_answer_is_repeated_by_its_name() {
         ..Created::default()
     };
     slow_start.record(outcome, now());
-    let again = step(&set(2), &[], &LocalRecord::default(), &slow_start, at(1));
+    let again = step(
+        &set(2),
+        &[],
+        &Disruptions::default(),
+        (&LocalRecord::default(), &slow_start),
+        at(1),
+    );
     assert_eq!(created(&again.actions[0]), Some(name.clone()));
     let outcome = Created {
         taken: vec![name.clone()],
         ..Created::default()
     };
     slow_start.record(outcome, at(1));
-    let other = step(&set(2), &[], &LocalRecord::default(), &slow_start, at(1));
+    let other = step(
+        &set(2),
+        &[],
+        &Disruptions::default(),
+        (&LocalRecord::default(), &slow_start),
+        at(1),
+    );
     assert_ne!(created(&other.actions[0]), Some(name));
 }
 

@@ -32,6 +32,7 @@ fn l16_all_groups_but_ready_use_the_budget(
     let plan = plan(&budget(replicas, 2), &pods);
     assert_eq!(updates(&plan).len(), begin);
     let expected = Account {
+        withheld: 0,
         limit: 2,
         in_use: in_use + begin,
         missing: 0,

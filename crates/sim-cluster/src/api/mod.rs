@@ -12,6 +12,7 @@ mod authentication;
 mod changes;
 mod create;
 mod delete;
+mod eviction;
 mod kind_rules;
 mod lifecycle;
 mod options;

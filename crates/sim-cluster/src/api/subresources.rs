@@ -1,9 +1,8 @@
-//! Subresources that are not a part of the object: `scale`, `binding`, `eviction`.
+//! Subresources that are not a part of the object: `scale`, `binding`. Evictions have a module of their own.
 
 use serde_json::{Value, json};
 
-use super::delete::Deleted;
-use super::options::{DeleteOptions, WriteOptions};
+use super::options::WriteOptions;
 use super::patch::change;
 use super::request::{Patch, Target};
 use super::state::Api;
@@ -11,7 +10,7 @@ use crate::field::FieldError;
 use crate::object::{self, Object, text};
 use crate::resources::{Kind, ScalePaths, kinds};
 use crate::selectors::object as selector;
-use crate::status::{Status, StatusCause};
+use crate::status::Status;
 
 /// A write to `scale`.
 #[derive(Clone, Debug)]
@@ -110,37 +109,6 @@ impl Api {
         })?;
         Ok(written.object)
     }
-
-    /// Evicts a pod: deletes it unless a disruption budget forbids it.
-    ///
-    /// # Errors
-    /// 404; 429 if a budget allows no disruption now.
-    pub fn evict(
-        &self,
-        namespace: &str,
-        pod: &str,
-        options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
-        self.with_state(|state| {
-            let found = state.store.get(&kinds::PODS, namespace, pod).cloned();
-            let found = found.ok_or_else(|| Status::not_found(&kinds::PODS, pod))?;
-            let ended = matches!(
-                text(&found, "/status/phase"),
-                "Succeeded" | "Failed" | "Pending"
-            );
-            if !ended && !object::is_terminating(&found) {
-                let labels = object::map(&found, "/metadata/labels");
-                let mut budgets = state
-                    .store
-                    .list(&kinds::POD_DISRUPTION_BUDGETS, Some(namespace))
-                    .filter(|budget| selector::matches(&budget["spec"]["selector"], labels));
-                if let Some(budget) = budgets.find(|budget| !allows_disruption(budget)) {
-                    return Err(over_budget(budget));
-                }
-            }
-            state.delete(self.clock(), &kinds::PODS, namespace, pod, options)
-        })
-    }
 }
 
 /// A `Scale` with a name or uid must have those of this object.
@@ -213,28 +181,4 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
         scale["status"]["selector"] = json!(selector);
     }
     scale
-}
-
-fn allows_disruption(budget: &Value) -> bool {
-    budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) > 0
-}
-
-fn over_budget(budget: &Value) -> Status {
-    let name = text(budget, "/metadata/name");
-    let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
-    let processed = number("observedGeneration") >= object::generation(budget);
-    let message = if processed {
-        let (desired, current) = (number("desiredHealthy"), number("currentHealthy"));
-        format!(
-            "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-        )
-    } else {
-        format!("The disruption budget {name} is still being processed by the server.")
-    };
-    let status = Status::new(
-        429,
-        "TooManyRequests",
-        "Cannot evict pod as it would violate the pod's disruption budget.",
-    );
-    status.with_cause(StatusCause::new("DisruptionBudget", "", message))
 }

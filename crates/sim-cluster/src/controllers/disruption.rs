@@ -4,7 +4,9 @@
 //! is being scaled.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::object::Object;
@@ -16,10 +18,12 @@ use super::context::{Context, ignore_not_found};
 use super::controller::Controller;
 use super::pod::Pod;
 use super::queue::Queue;
-use crate::object::{Condition, at, integer, set_condition};
+use crate::object::{self, Condition, at, integer, set_condition};
 use crate::selectors::object as selector;
 
 const MANAGER: &str = "kube-controller-manager";
+/// How long an evicted pod counts as disrupted while its deletion is not observed.
+const DELETION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The controller's queue, by namespace and name.
 #[derive(Debug)]
@@ -48,14 +52,13 @@ impl DisruptionBudgets {
 }
 
 /// The status of `budget` with these pods.
-fn budget_status(budget: &Value, pods: &[Pod<'_>]) -> BudgetStatus {
+fn budget_status(budget: &Value, pods: &[Pod<'_>], now: Timestamp) -> BudgetStatus {
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let expected = number(pods.len());
-    let healthy = number(
-        pods.iter()
-            .filter(|pod| pod.is_ready() && !pod.is_terminating())
-            .count(),
-    );
+    let healthy = pods.iter().filter(|pod| {
+        pod.is_ready() && !pod.is_terminating() && !is_disrupted(budget, pod.name(), now)
+    });
+    let healthy = number(healthy.count());
     let desired = if let Some(most) = at(budget, "/spec/maxUnavailable") {
         (expected - share(most, expected)).max(0)
     } else {
@@ -100,13 +103,14 @@ fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), S
             !pod.is_terminal() && selector::matches(&budget["spec"]["selector"], pod.labels())
         })
         .collect();
-    let counts = budget_status(&budget, &pods);
     let now = context.now();
     ignore_not_found(context.edit(
         MANAGER,
         (&kinds::POD_DISRUPTION_BUDGETS, Some("status")),
         &budget,
         |budget| {
+            forget_disrupted(budget, &pods, now);
+            let counts = budget_status(budget, &pods, now);
             let generation = integer(budget, "/metadata/generation").unwrap_or_default();
             let status = &mut budget["status"];
             for (field, number) in [
@@ -133,21 +137,36 @@ fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), S
                 },
                 now,
             );
-            forget_disrupted(budget, &pods);
         },
     ))
 }
 
-/// Evicted pods are listed until their deletion is observed.
-fn forget_disrupted(budget: &mut Value, pods: &[Pod<'_>]) {
-    if let Some(disrupted) = budget
+/// Whether the pod was evicted, and may not be deleted yet.
+fn is_disrupted(budget: &Value, pod: &str, now: Timestamp) -> bool {
+    let at = budget["status"]["disruptedPods"][pod].as_str();
+    let at = at.and_then(|at| at.parse::<Timestamp>().ok());
+    at.is_some_and(|at| now < at + DELETION_TIMEOUT)
+}
+
+/// Evicted pods are listed until their deletion is observed, or has failed.
+fn forget_disrupted(budget: &mut Value, pods: &[Pod<'_>], now: Timestamp) {
+    let is_listed = |budget: &Value, name: &str| {
+        let is_alive = |pod: &Pod<'_>| pod.name() == name && !pod.is_terminating();
+        pods.iter().any(is_alive) && is_disrupted(budget, name, now)
+    };
+    let names = object::map(budget, "/status/disruptedPods").into_iter();
+    let gone: Vec<_> = names
+        .flat_map(|names| names.keys())
+        .filter(|name| !is_listed(budget, name))
+        .cloned()
+        .collect();
+    let disrupted = budget
         .pointer_mut("/status/disruptedPods")
-        .and_then(Value::as_object_mut)
-    {
-        disrupted.retain(|name, _| {
-            pods.iter()
-                .any(|pod| pod.name() == name && !pod.is_terminating())
-        });
+        .and_then(Value::as_object_mut);
+    if let Some(disrupted) = disrupted {
+        for name in gone {
+            disrupted.remove(&name);
+        }
     }
 }
 
@@ -224,7 +243,7 @@ mod tests {
         };
         let pods: Vec<Value> = (0..expected).map(|i| pod(i < ready)).collect();
         let pods: Vec<Pod<'_>> = pods.iter().map(Pod).collect();
-        let counts = budget_status(&json!({"spec": spec}), &pods);
+        let counts = budget_status(&json!({"spec": spec}), &pods, Timestamp::UNIX_EPOCH);
         assert_eq!(
             [
                 counts.expected,

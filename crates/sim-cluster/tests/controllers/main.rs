@@ -4,6 +4,7 @@
 
 mod cluster;
 mod deployments;
+mod disruptions;
 mod events;
 mod namespaces;
 mod nodes;

@@ -32,6 +32,7 @@ pub(crate) struct ModelPod {
     terminating: Option<i64>,
     pub(crate) terminated: bool,
     pub(crate) eviction: Option<Eviction>,
+    is_disrupted: bool,
     pub(crate) is_broken: bool,
     /// Changes with each write.
     version: u64,
@@ -164,6 +165,7 @@ impl Cluster {
                 terminating: None,
                 terminated: false,
                 eviction: None,
+                is_disrupted: false,
                 is_broken: false,
                 version: 0,
             });
@@ -246,6 +248,16 @@ impl Cluster {
         }
     }
 
+    /// A pod is evicted.
+    pub(crate) fn evict(&mut self, uid: &str) {
+        let now = self.now;
+        if let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == uid) {
+            pod.version += 1;
+            pod.is_disrupted = true;
+            pod.terminating.get_or_insert(now);
+        }
+    }
+
     /// The garbage collector removes pods that have terminated, and what was broken works.
     pub(crate) fn heal(&mut self) {
         self.pods.retain(|pod| !pod.terminated);
@@ -265,6 +277,10 @@ impl ModelPod {
         self.revision.is_some_and(is_bad) || self.is_broken
     }
 
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.terminating.is_some()
+    }
+
     /// Since when it is ready; `None` if it is not.
     fn ready_since(&self, now: i64) -> Option<i64> {
         let is_in_endpoints = matches!(self.gate, Gate::Open | Gate::Absent);
@@ -275,6 +291,11 @@ impl ModelPod {
 }
 
 impl Seen {
+    /// Whether it was ready when it was seen.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.pod.ready_since(self.at).is_some()
+    }
+
     /// The facts at the time at which it was seen.
     pub(crate) fn facts(&self) -> Pod<'_> {
         let pod = &self.pod;
@@ -302,12 +323,15 @@ impl Seen {
             node: Some(Node {
                 name: "node",
                 is_ready: true,
+                is_cordoned: false,
             }),
             life,
             eviction: pod.eviction,
+            is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
             created: time(pod.created),
             restarts: 0,
+            is_refused: false,
             gate: pod.gate,
             in_place: if is_restarting {
                 InPlace::Restarting {

@@ -1,6 +1,7 @@
 //! A small cluster, a status, and a caller that steps, records and acts, with lost and late requests.
 
 pub(crate) mod cluster;
+pub(crate) mod disruption;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,10 +9,13 @@ use std::{
 };
 
 use cluster::{Cluster, Request, Seen};
+use disruption::{BudgetRequest, BudgetView, Evictions};
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
-use replica_set_controller::{Change, Created, Patch, Plan, Set, SlowStart, Wait, step};
+use replica_set_controller::{
+    Change, Created, DisruptionPlan, Patch, Plan, Set, SlowStart, Wait, step,
+};
 
 /// The time at which a pod of a good revision is ready after it was started.
 pub(crate) const STARTUP: i64 = 60;
@@ -41,6 +45,10 @@ pub(crate) struct World {
     view: Vec<Seen>,
     slow_start: SlowStart,
     late: Vec<Request>,
+    /// The PodDisruptionBudget, and what the controller has seen of it.
+    pub(crate) evictions: Evictions,
+    budget_view: BudgetView,
+    late_budgets: Vec<BudgetRequest>,
 }
 
 /// A revision whose pods never become ready.
@@ -71,6 +79,9 @@ impl World {
             view: Vec::new(),
             slow_start: SlowStart::default(),
             late: Vec::new(),
+            evictions: Evictions::default(),
+            budget_view: BudgetView::default(),
+            late_budgets: Vec::new(),
         };
         world.cluster.now = -10_000;
         world.converge();
@@ -127,10 +138,12 @@ impl World {
         let set = self.set(&changes);
         let pods: Vec<_> = self.view.iter().map(Seen::facts).collect();
         let now = time(self.cluster.now);
-        let plan = step(&set, &pods, &self.record, &self.slow_start, now);
+        let disruptions = self.budget_view.disruptions();
+        let known = (&self.record, &self.slow_start);
+        let plan = step(&set, &pods, &disruptions, known, now);
         check_plan(&plan);
         let reversed: Vec<_> = pods.iter().rev().copied().collect();
-        let again = step(&set, &reversed, &self.record, &self.slow_start, now);
+        let again = step(&set, &reversed, &disruptions, known, now);
         assert_eq!(decided(&plan), decided(&again), "it depends on the order");
         with(&plan)
     }
@@ -140,19 +153,24 @@ impl World {
         let pods: Vec<_> = self.view.iter().map(Seen::facts).collect();
         self.slow_start.observe(&pods);
         let target = self.target;
-        let (record, requests, has_more) = self.with_plan(|plan| {
+        let (record, requests, has_more, disruption) = self.with_plan(|plan| {
             let requests = plan
                 .actions
                 .iter()
                 .map(|action| Request::of(action, target, &self.view));
             let is_creation = |wait: &_| matches!(wait, Wait::Creation { .. });
             let has_more = plan.waits.iter().any(is_creation);
-            (plan.record.clone(), requests.collect::<Vec<_>>(), has_more)
+            let requests = requests.collect::<Vec<_>>();
+            (plan.record.clone(), requests, has_more, plan.disruption)
         });
-        let has_work = record != self.record || !requests.is_empty();
+        let has_work = record != self.record
+            || !requests.is_empty()
+            || disruption.change.is_some()
+            || disruption.reads_pods;
         if publish == Fate::Done {
             self.record = record;
         }
+        self.change_budget(disruption, fate(requests.len()));
         let mut outcome = Created {
             has_more,
             ..Created::default()
@@ -174,6 +192,47 @@ impl World {
         }
         self.slow_start.record(outcome, time(self.cluster.now));
         has_work
+    }
+
+    /// The PodDisruptionBudget is written, or pods are read because it lends less.
+    fn change_budget(&mut self, plan: DisruptionPlan, fate: Fate) {
+        if plan.reads_pods && fate == Fate::Done {
+            self.sync();
+            self.budget_view.read();
+        }
+        let Some(change) = plan.change else { return };
+        let view = self.budget_view.budget.as_ref();
+        let request = BudgetRequest::new(change, self.replicas, view);
+        match fate {
+            Fate::Done => {
+                self.evictions.carry_out(&request);
+                self.see_budget();
+            }
+            Fate::Lost => {}
+            Fate::Late => self.late_budgets.push(request),
+        }
+    }
+
+    /// The watch of the PodDisruptionBudget catches up.
+    pub(crate) fn see_budget(&mut self) {
+        self.budget_view.budget = self.evictions.budget.clone();
+    }
+
+    /// A late request for the PodDisruptionBudget arrives.
+    pub(crate) fn deliver_budget(&mut self, index: usize) {
+        if !self.late_budgets.is_empty() {
+            let index = index % self.late_budgets.len();
+            let request = self.late_budgets.remove(index);
+            self.evictions.carry_out(&request);
+        }
+    }
+
+    /// The disruption controller sees all, and counts.
+    pub(crate) fn count_disruptions(&mut self) {
+        self.evictions.delete(&mut self.cluster);
+        self.evictions.watch(&self.cluster);
+        self.evictions.count();
+        self.see_budget();
     }
 
     /// A late request arrives.
@@ -218,22 +277,27 @@ impl World {
         }
         self.slow_start = SlowStart::default();
         self.sync();
+        self.see_budget();
+        self.budget_view.pods_read = None;
     }
 
     pub(crate) fn wait(&mut self, seconds: i64) {
+        self.evictions.delete(&mut self.cluster);
         self.cluster.pass(seconds);
+    }
+
+    /// All goes well for a step. Returns whether anything was to be done.
+    pub(crate) fn round(&mut self) -> bool {
+        self.count_disruptions();
+        self.sync();
+        self.step(Fate::Done, |_| Fate::Done)
     }
 
     /// All goes well: steps until nothing is to be done.
     pub(crate) fn converge(&mut self) {
         let mut idle = 0;
         for _ in 0..10_000 {
-            self.sync();
-            idle = if self.step(Fate::Done, |_| Fate::Done) {
-                0
-            } else {
-                idle + 1
-            };
+            idle = if self.round() { 0 } else { idle + 1 };
             if idle > 0 {
                 let next = self.with_plan(|plan| plan.next);
                 if idle > 2 && next.is_none() {
