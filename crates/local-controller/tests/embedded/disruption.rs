@@ -19,7 +19,7 @@ async fn drain(world: &World, node: &str, least: usize, limit: u64) {
             assert!(ready.count() >= least, "{}", world.describe().await);
             let on_node = pods.iter().filter(|pod| pod.node == node);
             let on_node: Vec<_> = on_node.collect();
-            if started.elapsed().as_secs() % 5 == 0 {
+            if started.elapsed().as_secs().is_multiple_of(5) {
                 for pod in on_node.iter().filter(|pod| !pod.is_terminating) {
                     let code = world.evict(&pod.name).await;
                     assert!(matches!(code, 201 | 404 | 429), "{code}");

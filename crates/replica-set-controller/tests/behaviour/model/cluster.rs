@@ -17,6 +17,7 @@ const CRASH: i64 = 10;
 
 /// A pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct ModelPod {
     pub(crate) name: String,
     pub(crate) uid: String,
