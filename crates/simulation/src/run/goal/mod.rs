@@ -339,6 +339,10 @@ impl Goal {
         if is_rejected(&object) {
             return self.pending_of_rejected(runner, &frs);
         }
+        let is_stuck = |member: &String| rollout::is_stuck(runner, member, name);
+        if rollout.is_some() && self.members.iter().any(is_stuck) {
+            return None;
+        }
         // What is lent to a broken member holds up the others.
         let has_objects = rollout.is_none() || self.is_whole;
         let mut objects = self.members.iter().filter(|_| has_objects);

@@ -3,6 +3,12 @@
 use fedrs_api::RolloutStatus;
 use serde::Deserialize;
 use serde_json::Value;
+use sim_cluster::kinds;
+
+use crate::{run::runner::Runner, sim_federation::NAMESPACE};
+
+/// The replicas that a Deployment had when its controller last changed the size of a ReplicaSet.
+const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
 
 /// What of the status does not say that all members have the template, and that nothing is lent any more.
 pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
@@ -26,6 +32,28 @@ pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
         .as_object()
         .filter(|loans| !loans.is_empty());
     loans.map(|loans| format!("loans are left: {}", Value::Object(loans.clone())))
+}
+
+/// Whether the Deployment controller of a member never goes on, as that of Kubernetes: its only ReplicaSet with pods has as many as
+/// are desired, and an annotation that says that others were. It takes that for a change of the size, which has nothing to do.
+pub(super) fn is_stuck(runner: &Runner, member: &str, set: &str) -> bool {
+    let Some(deployment) = runner.federation.stored_set(member, set) else {
+        return false;
+    };
+    let (uid, desired) = (
+        &deployment["metadata"]["uid"],
+        &deployment["spec"]["replicas"],
+    );
+    let sets = runner.federation.member(member).api();
+    let mut sets = sets.list(&kinds::REPLICA_SETS, Some(NAMESPACE));
+    sets.retain(|set| {
+        set["metadata"]["ownerReferences"][0]["uid"] == *uid && set["spec"]["replicas"] != 0
+    });
+    let [set] = &*sets else {
+        return false;
+    };
+    let recorded = &set["metadata"]["annotations"][DESIRED_REPLICAS];
+    set["spec"]["replicas"] == *desired && *recorded != desired.to_string()
 }
 
 /// The pods that members may make unavailable with what is lent to them.
