@@ -213,15 +213,12 @@ impl ObservedBudget {
             ..
         } = &self.metadata;
         let replicas = set.replicas.to_string();
-        let annotation = match annotations {
-            Some(_) => {
-                let key = annotations::REPLICAS.replace('/', "~1");
-                json!({ "op": "add", "path": format!("/metadata/annotations/{key}"), "value": replicas })
-            }
-            None => {
-                let all = json!({ annotations::REPLICAS: replicas });
-                json!({ "op": "add", "path": "/metadata/annotations", "value": all })
-            }
+        let annotation = if annotations.is_some() {
+            let key = annotations::REPLICAS.replace('/', "~1");
+            json!({ "op": "add", "path": format!("/metadata/annotations/{key}"), "value": replicas })
+        } else {
+            let all = json!({ annotations::REPLICAS: replicas });
+            json!({ "op": "add", "path": "/metadata/annotations", "value": all })
         };
         let mut operations = vec![
             json!({ "op": "test", "path": "/metadata/uid", "value": uid }),
@@ -231,13 +228,10 @@ impl ObservedBudget {
         ];
         if self.controller().is_none() {
             let owner = owner_reference(set);
-            operations.push(match owner_references {
-                Some(_) => {
-                    json!({ "op": "add", "path": "/metadata/ownerReferences/-", "value": owner })
-                }
-                None => {
-                    json!({ "op": "add", "path": "/metadata/ownerReferences", "value": [owner] })
-                }
+            operations.push(if owner_references.is_some() {
+                json!({ "op": "add", "path": "/metadata/ownerReferences/-", "value": owner })
+            } else {
+                json!({ "op": "add", "path": "/metadata/ownerReferences", "value": [owner] })
             });
         }
         operations.into()

@@ -89,9 +89,9 @@ impl Store {
         let budgets = state.budgets.of(&key.namespace, sets);
         Some(Snapshot {
             entry,
-            overlapping,
             pods,
             sent,
+            overlapping,
             nodes,
             unknown_nodes,
             budgets,
