@@ -12,7 +12,7 @@ use replica_set_controller::{
 use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout};
 
-use crate::{entry::ValidSet, execute::Executor, memory::pause, store::Snapshot};
+use crate::{entry::ValidSet, execute::Executor, retry::pause, store::Snapshot};
 
 /// The pods that are read in one request.
 const PAGE_SIZE: u32 = 500;

@@ -26,6 +26,7 @@ mod queue;
 pub mod rbac;
 mod reconcile;
 mod report;
+mod retry;
 mod revisions;
 mod store;
 mod template_change;

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
-    time::Duration,
 };
 
 use fedrs_api::PodTemplate;
@@ -12,19 +11,7 @@ use parking_lot::Mutex;
 use replica_set_controller::SlowStart;
 use tokio::time::Instant;
 
-use crate::{disruption::BudgetMemory, key::SetKey, report::Progress};
-
-/// The pause after a request for a pod was rejected or not answered. Doubles with each further one.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-/// The longest pause.
-const MAX_RETRY: Duration = Duration::from_secs(64);
-
-/// The pause after a request that failed, after `failures` others.
-pub(crate) fn pause(failures: u32) -> Duration {
-    FIRST_RETRY
-        .saturating_mul(1 << failures.min(16))
-        .min(MAX_RETRY)
-}
+use crate::{disruption::BudgetMemory, key::SetKey, report::Progress, retry::pause};
 
 /// What is known of one set.
 #[derive(Debug, Default)]

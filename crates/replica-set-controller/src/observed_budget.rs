@@ -228,13 +228,10 @@ impl ObservedBudget {
         ];
         if self.controller().is_none() {
             let owner = owner_reference(set);
-            operations.push(match owner_references {
-                Some(_) => {
-                    json!({ "op": "add", "path": "/metadata/ownerReferences/-", "value": owner })
-                }
-                None => {
-                    json!({ "op": "add", "path": "/metadata/ownerReferences", "value": [owner] })
-                }
+            operations.push(if owner_references.is_some() {
+                json!({ "op": "add", "path": "/metadata/ownerReferences/-", "value": owner })
+            } else {
+                json!({ "op": "add", "path": "/metadata/ownerReferences", "value": [owner] })
             });
         }
         operations.into()

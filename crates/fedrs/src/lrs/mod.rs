@@ -199,7 +199,7 @@ pub(crate) async fn run(args: LrsArgs) -> anyhow::Result<ExitCode> {
         }
         LrsCommand::RollingUpdate(update) => {
             let cluster = args.cluster.client().await?;
-            rolling_update::run(&cluster, option, &update).await?;
+            rolling_update::run(&cluster, option, &KINDS, &update).await?;
             return Ok(ExitCode::SUCCESS);
         }
         LrsCommand::OfTarget(command) => command,

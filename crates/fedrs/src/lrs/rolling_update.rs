@@ -8,7 +8,6 @@ use membership::{
     rolling_update::{Limits, Progress, RollingUpdate},
 };
 
-use super::KINDS;
 use crate::{
     output::print_line,
     set_name::{NAME_OF_KIND, parse_of_kind},
@@ -56,10 +55,11 @@ pub(super) struct RollingUpdateArgs {
 pub(super) async fn run(
     cluster: &ClusterClient,
     namespace: Option<&str>,
+    kinds: &[&str],
     args: &RollingUpdateArgs,
 ) -> anyhow::Result<()> {
-    let (of_old, old) = parse_of_kind(&args.old, namespace, &KINDS)?;
-    let (of_new, new) = parse_of_kind(&args.new, of_old, &KINDS)?;
+    let (of_old, old) = parse_of_kind(&args.old, namespace, kinds)?;
+    let (of_new, new) = parse_of_kind(&args.new, of_old, kinds)?;
     let update = RollingUpdate {
         cluster,
         namespace: of_new.unwrap_or(cluster.namespace()),
