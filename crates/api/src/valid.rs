@@ -8,9 +8,9 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, MAX_ENTRIES, ObjectKey, Placement,
-    PodTemplate, Rescheduling, SetKind, TemplateMetadata, ValidRescheduling, annotations, dns,
-    field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
+    DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, LocalKind, MAX_ENTRIES, ObjectKey,
+    Placement, PodTemplate, Rescheduling, TemplateMetadata, ValidRescheduling, WorkloadKey,
+    annotations, dns, field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -19,6 +19,8 @@ use crate::{
 pub struct ValidFrs {
     /// Namespace and name.
     pub key: ObjectKey,
+    /// The kind of the workload that it has in each member.
+    pub local: LocalKind,
     /// The uid of the object; empty if it has not been created.
     pub uid: String,
     /// The generation of the spec; 0 if the object has not been created.
@@ -61,7 +63,7 @@ pub struct ValidTemplate {
 
 /// What the two kinds of sets have in common: the fields of a FederatedReplicaSet.
 pub(crate) struct SetFields<'a> {
-    pub(crate) kind: SetKind,
+    pub(crate) local: LocalKind,
     pub(crate) name: String,
     pub(crate) metadata: &'a ObjectMeta,
     pub(crate) replicas: i32,
@@ -80,7 +82,7 @@ impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
     fn from(frs: &'a FederatedReplicaSet) -> Self {
         let spec = &frs.spec;
         Self {
-            kind: SetKind::FederatedReplicaSet,
+            local: LocalKind::ReplicaSet,
             name: frs.name_any(),
             metadata: &frs.metadata,
             replicas: spec.replicas,
@@ -97,6 +99,12 @@ impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
 }
 
 impl ValidFrs {
+    /// The key of its local workloads.
+    #[must_use]
+    pub fn workload_key(&self) -> WorkloadKey {
+        self.key.workload(self.local)
+    }
+
     /// Validates `frs`. Returns every error, not only the first.
     pub fn check(frs: &FederatedReplicaSet) -> Result<Self, Vec<FieldError>> {
         let mut errors = Errors::default();
@@ -124,10 +132,11 @@ impl ValidFrs {
         let metadata = set.metadata;
         Self {
             key: ObjectKey::of_kind(
-                set.kind,
+                set.local.of_sets(),
                 metadata.namespace.clone().unwrap_or_default(),
                 &*set.name,
             ),
+            local: set.local,
             uid: metadata.uid.clone().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
             labels: metadata.labels.clone().unwrap_or_default(),

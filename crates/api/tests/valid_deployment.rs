@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use federated_rollout::{Amount, Approval, Budget, Limits, OnFailure, Speed};
-use fedrs_api::{FederatedDeployment, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate};
+use fedrs_api::{
+    FederatedDeployment, LocalKind, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate,
+};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -78,6 +80,7 @@ fn l6_a_deployment_has_all_of_a_replica_set() {
     let frs = serde_json::from_value(object).expect("it has all fields");
     let mut expected = ValidFrs::check(&frs).expect("is valid");
     expected.key.kind = SetKind::FederatedDeployment;
+    expected.local = LocalKind::Deployment;
     assert_eq!(valid.set, expected);
 }
 

@@ -30,6 +30,9 @@ pub(crate) fn room(rollout: &Rollout<'_>, state: &State, now: Timestamp) -> u64 
     };
     let lent = rollout.members.iter().map(|member| {
         let loan = loan_of(member, state);
+        if loan.is_some_and(|loan| loan.evicts) {
+            return 0;
+        }
         let lent = || loan.map(|loan| loan.strategy).unwrap_or_default();
         let reach = present(member, state).map_or_else(lent, |(found, loan)| reach(found, loan));
         reach.pods() + loan.map(|loan| loan.replaced).unwrap_or_default()
@@ -60,9 +63,9 @@ pub(crate) fn record_returns(
         return;
     };
     let returned = before.loans.iter().map(|(name, loan)| {
-        let pods = loan.strategy.pods() + loan.replaced;
+        let pods = loan.starts() + loan.replaced;
         let kept = state.loans.get(name);
-        pods.saturating_sub(kept.map_or(0, |kept| kept.strategy.pods() + kept.replaced))
+        pods.saturating_sub(kept.map_or(0, |kept| kept.starts() + kept.replaced))
     });
     let returned = returned.filter(|pods| *pods > 0);
     let returned: Vec<_> = returned.map(|pods| Returned { pods, at: now }).collect();

@@ -47,6 +47,17 @@ pub struct Loan {
     pub replaced: u64,
     /// The member was lost with it: it has to be recalled when the member returns.
     pub lost: bool,
+    /// It is for evictions in a LocalReplicaSet, and no template is written with it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub evicts: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A part of the speed that was given back.
@@ -70,6 +81,7 @@ impl Loan {
             available: _,
             replaced,
             lost,
+            evicts,
         } = self;
         *strategy == other.strategy
             && *beyond == other.beyond
@@ -77,6 +89,7 @@ impl Loan {
             && *generation == other.generation
             && *replaced == other.replaced
             && *lost == other.lost
+            && *evicts == other.evicts
     }
 }
 

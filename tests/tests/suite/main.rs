@@ -18,7 +18,7 @@ mod rollouts;
 
 use std::process::ExitCode;
 
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use fedrs_tests::{
     scenario,
     scenario::Scenario,
@@ -40,7 +40,12 @@ fn main() -> ExitCode {
             scenario
         })
         .collect();
+    let with_local_replica_sets: Vec<_> = (scenarios.iter())
+        .filter(|scenario| is_for_both(&scenario.name))
+        .map(|scenario| scenario.clone().with_local_replica_sets())
+        .collect();
     scenarios.extend(with_deployments);
+    scenarios.extend(with_local_replica_sets);
     scenarios.extend(rollouts());
     fedrs_tests::scenario::main(scenarios, true)
 }
@@ -160,7 +165,7 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(rollouts::l15_the_speed_limits_how_many_pods_start_in_a_time),
     ];
     let with_kind = scenarios.into_iter().map(|mut scenario| {
-        scenario.spec.kind = SetKind::FederatedDeployment;
+        scenario.spec.local = LocalKind::Deployment;
         scenario
     });
     with_kind.collect()

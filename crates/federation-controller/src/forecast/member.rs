@@ -103,7 +103,7 @@ fn model(
         .unwrap_or_default();
     let same_cluster_as = previous.and_then(|previous| previous.same_cluster_as.clone());
     Model {
-        key: question.frs.key.clone(),
+        key: question.frs.workload_key(),
         answers,
         limit: previous.and_then(limit),
         rejection: internal.rejection.filter(|_| !question.new_template),
