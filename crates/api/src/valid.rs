@@ -123,6 +123,7 @@ impl ValidFrs {
         let replicas = non_negative(set.replicas, "spec.replicas", errors);
         let min_ready_seconds = non_negative(set.min_ready_seconds, "spec.minReadySeconds", errors);
         check_pods(set.selector, set.template, errors);
+        check_own_labels(set.template, errors);
         let placement = placement_of(set).unwrap_or_else(|invalid| {
             errors.extend(invalid);
             Placement::default()
@@ -164,6 +165,7 @@ impl ValidTemplate {
     ) -> Result<Self, Vec<FieldError>> {
         let mut errors = Errors::default();
         check_template(template, &mut errors);
+        check_own_labels(template, &mut errors);
         check_labels(selector, template, &mut errors);
         errors.or(Self::of(template))
     }
@@ -285,6 +287,19 @@ fn require_few(entries: usize, field: &str, errors: &mut Errors) {
     errors.require(entries <= MAX_ENTRIES, field, &message);
 }
 
+/// The labels that fedrs sets on the pods of a federated set: its local workloads have them in their templates.
+fn check_own_labels(template: &PodTemplate, errors: &mut Errors) {
+    for key in [
+        labels::REPLICA_SET,
+        labels::FEDERATION,
+        labels::MEMBER_CLUSTER,
+    ] {
+        let is_set = template.metadata.labels.contains_key(key);
+        let field = format!("spec.template.metadata.labels[{key}]");
+        errors.require(!is_set, &field, "is reserved: fedrs sets this label");
+    }
+}
+
 fn check_template(template: &PodTemplate, errors: &mut Errors) {
     let metadata = &template.metadata;
     for (field, entries) in [
@@ -304,13 +319,6 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
             &field,
             "is not a valid label value",
         );
-        let ours = [
-            labels::REPLICA_SET,
-            labels::FEDERATION,
-            labels::MEMBER_CLUSTER,
-        ]
-        .contains(&key.as_str());
-        errors.require(!ours, &field, "is reserved: fedrs sets this label");
     }
     for key in template.metadata.annotations.keys() {
         let field = format!("spec.template.metadata.annotations[{key}]");

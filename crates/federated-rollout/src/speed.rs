@@ -9,9 +9,10 @@
 //! added to what the member has until the new template is seen there and `min_delay` has passed. A portion of 1 has no room for
 //! that: then the template is replaced if no pod has started lately, as with a pod that never becomes available.
 //!
-//! Two cases are not foreseen, since the Deployment's controller acts by itself: with a portion of 1, that such a pod becomes
+//! Three cases are not foreseen, since the Deployment's controller acts by itself: with a portion of 1, that such a pod becomes
 //! available in the moment in which the template is replaced; and that a controller creates no pods for `min_delay`, and then
-//! does so in that moment.
+//! does so in that moment. And a LocalReplicaSet carries out what it has recorded within a loan: after this was given back, if its
+//! controller has ended in between.
 
 use jiff::Timestamp;
 

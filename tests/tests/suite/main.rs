@@ -12,6 +12,7 @@ mod kstatus;
 mod kubectl;
 mod leader;
 mod local_replica_sets;
+mod local_sets;
 mod members;
 mod placement;
 mod rollouts;
@@ -164,11 +165,35 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(rollouts::l14_recreate_updates_one_cluster_at_a_time),
         scenario!(rollouts::l15_the_speed_limits_how_many_pods_start_in_a_time),
     ];
+    let mut of_local_sets = vec![
+        scenario!(local_sets::l12_an_image_is_updated_in_place_in_all_members),
+        scenario!(local_sets::l5_a_replica_is_created_first_if_none_may_be_unavailable),
+        scenario!(local_sets::l20_evictions_in_all_members_share_the_budget),
+    ];
+    // The others are about Deployments.
+    let is_about_deployments = |scenario: &&Scenario| {
+        let topics = [
+            "_existing_deployments_",
+            "_handed_over_",
+            "_recreate_",
+            "_a_deployment_",
+        ];
+        topics.iter().any(|topic| scenario.name.contains(topic))
+    };
+    of_local_sets.extend(
+        scenarios
+            .iter()
+            .filter(|scenario| !is_about_deployments(scenario))
+            .cloned(),
+    );
+    let of_local_sets = of_local_sets
+        .into_iter()
+        .map(Scenario::with_local_replica_sets);
     let with_kind = scenarios.into_iter().map(|mut scenario| {
         scenario.spec.local = LocalKind::Deployment;
         scenario
     });
-    with_kind.collect()
+    with_kind.chain(of_local_sets).collect()
 }
 
 fn members() -> Vec<Scenario> {

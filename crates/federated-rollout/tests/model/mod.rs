@@ -521,7 +521,7 @@ impl World {
             cluster.revision() == self.target
                 && cluster.available() == cluster.replicas()
                 && cluster.pods.len() as u64 == cluster.replicas()
-                && (cluster.pods.iter()).all(|pod| pod.revision == self.target)
+                && (cluster.pods.iter()).all(|pod| pod.revision == self.target && !pod.is_evicted)
         };
         let requested: u64 = self.clusters.iter().map(Cluster::replicas).sum();
         requested == self.replicas

@@ -82,6 +82,7 @@ pub(super) fn seen(
         invalid_kubeconfig: reachability.invalid_kubeconfig,
         health: reachability.health,
         sync: reachability.sync,
+        unlisted: None,
         write_pending: false,
         view: previous
             .and_then(|previous| workload_view(&model, previous, question.now))

@@ -11,7 +11,8 @@ use std::{
 
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{
-    MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, TimeLimit, WorkloadKey,
+    LocalKind, MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, TimeLimit,
+    WorkloadKey,
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -438,6 +439,9 @@ impl MemberState {
             invalid_kubeconfig: error.map(ToString::to_string),
             health,
             sync,
+            unlisted: store
+                .filter(|_| key.kind == LocalKind::LocalReplicaSet)
+                .and_then(|store| store.failure_of(key)),
             write_pending: false,
             view: store.map(|store| store.workload(key)).unwrap_or_default(),
         }

@@ -71,6 +71,7 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         invalid_kubeconfig: None,
         health: Health::Healthy,
         sync: SyncState::Synced,
+        unlisted: None,
         write_pending: false,
         view: WorkloadView::default(),
     };
