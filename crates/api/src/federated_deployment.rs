@@ -124,7 +124,7 @@ use crate::{
         .message("must not be Recreate if localKind is LocalReplicaSet")
         .field_path(".strategy.type"),
     validation = Rule::new(LOCAL_KIND_IS_KEPT)
-        .message("localKind is immutable")
+        .message("the localKind is immutable")
         .field_path(".localKind")
 )]
 #[serde(rename_all = "camelCase")]

@@ -48,16 +48,8 @@ pub struct Loan {
     /// The member was lost with it: it has to be recalled when the member returns.
     pub lost: bool,
     /// It is for evictions in a LocalReplicaSet, and no template is written with it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub evicts: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
-)]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 /// A part of the speed that was given back.

@@ -78,7 +78,7 @@ fn settled(
     }
     if found.local.is_some() && found.strategy.pods() == 0 {
         // It was recalled; or it was never written, and is recorded anew.
-        let is_recalled = !is_kept || found.revision == loan.revision;
+        let is_recalled = !is_kept || found.revision == rollout.target;
         return is_recalled.then_some(Verdict::End);
     }
     if !found.is_rolling() {

@@ -120,3 +120,34 @@ pub(crate) async fn l20_evictions_in_all_members_share_the_budget(env: &mut Test
     pods.assert_never_above(9);
     until_nothing_is_lent(env).await;
 }
+
+/// A member in which nobody has installed them: it gets none of their replicas, and is as usual for all other sets.
+pub(crate) async fn f33_a_member_without_the_crd_has_other_sets(env: &mut TestEnvironment) {
+    const CRD: &str =
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/localreplicasets.fedrs.dev";
+    env.on_member("c", "DELETE", CRD, &Value::Null)
+        .await
+        .unwrap();
+    env.create(&frs("web", 9, &even(true))).await;
+    let mut other = frs("other", 9, &even(true));
+    other["metadata"]["namespace"] = env.namespace().into();
+    other["spec"]["selector"] = json!({ "matchLabels": { "app": "other" } });
+    other["spec"]["template"]["metadata"]["labels"] = json!({ "app": "other" });
+    let namespace = env.namespace();
+    let sets = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets");
+    env.on_host("POST", &sets, &other).await.unwrap();
+    env.wait_until("the others run all replicas", 120, async |env| {
+        let web = env.frs("web").await;
+        web["status"]["clusters"][2]["reason"] == "NotSynced" && env.available("web").await == 9
+    })
+    .await;
+    let clusters = env.frs("web").await["status"]["clusters"].clone();
+    let message = clusters[2]["message"].to_string();
+    assert!(message.contains("LocalReplicaSets"), "{message}");
+    let path = format!("{sets}/other");
+    env.wait_until("c has replicas of the other set", 60, async |env| {
+        let other = env.on_host("GET", &path, &Value::Null).await.unwrap();
+        other["status"]["clusters"][2]["availableReplicas"] == 3
+    })
+    .await;
+}

@@ -169,6 +169,7 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(local_sets::l12_an_image_is_updated_in_place_in_all_members),
         scenario!(local_sets::l5_a_replica_is_created_first_if_none_may_be_unavailable),
         scenario!(local_sets::l20_evictions_in_all_members_share_the_budget),
+        scenario!(local_sets::f33_a_member_without_the_crd_has_other_sets),
     ];
     // The others are about Deployments.
     let is_about_deployments = |scenario: &&Scenario| {
@@ -177,6 +178,7 @@ fn rollouts() -> Vec<Scenario> {
             "_handed_over_",
             "_recreate_",
             "_a_deployment_",
+            "f34_capacity_",
         ];
         topics.iter().any(|topic| scenario.name.contains(topic))
     };

@@ -43,6 +43,13 @@ impl LocalWorkload<'_> {
                 }
             }
         };
+        // Its status does not say which of its pods have our labels.
+        if self.key.kind == LocalKind::LocalReplicaSet {
+            let labeled = self.label_pods(source, &live.metadata.uid, live.metadata.generation);
+            if let Err(error) = Box::pin(labeled).await {
+                return failed_write(&error);
+            }
+        }
         match self.write_over(source, &live, replicas, true).await {
             Ok(Outcome::Written(set)) => Outcome::Adopted {
                 changed: changes(source, &live.spec, set.replicas),
