@@ -11,8 +11,8 @@ use crate::{
     recall,
     rollout::Rollout,
     state::{Loan, State},
+    steps::may_roll,
     strategy::Strategy,
-    verdict::may_roll,
 };
 
 /// Adds loans for evictions that wait to `state`.

@@ -18,9 +18,8 @@ use crate::{
     rollout::Rollout,
     speed,
     state::{Loan, State},
-    steps::step_of,
+    steps::{may_roll, step_of},
     strategy::Strategy,
-    verdict::may_roll,
 };
 
 /// Why a member that may roll has no loan.

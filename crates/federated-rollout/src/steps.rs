@@ -40,6 +40,11 @@ pub(crate) fn has_begun(rollout: &Rollout<'_>, state: &State, member: &Member<'_
     step_of(rollout, member) < state.begun.len()
 }
 
+/// Whether a member may get the target template now.
+pub(crate) fn may_roll(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
+    !rollout.paused && !state.failed && !member.cordoned && has_begun(rollout, state, member)
+}
+
 /// Begins the steps that may begin at `now`.
 pub(crate) fn advance(rollout: &Rollout<'_>, state: &mut State, now: Timestamp) -> Stage {
     let names = rollout.steps.iter().map(|step| step.name);

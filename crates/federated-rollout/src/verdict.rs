@@ -7,7 +7,7 @@ use crate::{
     member::{Deployment, Member, MemberState},
     rollout::Rollout,
     state::{Loan, State},
-    steps::has_begun,
+    steps::{has_begun, may_roll},
     strategy::Strategy,
 };
 
@@ -18,11 +18,6 @@ pub(crate) enum Verdict {
     /// It is recorded like this.
     Record(Loan),
     Write(Action),
-}
-
-/// Whether a member may get the target template now.
-pub(crate) fn may_roll(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
-    !rollout.paused && !state.failed && !member.cordoned && has_begun(rollout, state, member)
 }
 
 /// What becomes of the `loan` of `member`, which may be `allowed` at most.
