@@ -5,7 +5,7 @@
 
 use std::{panic::AssertUnwindSafe, process::ExitCode};
 
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use futures::{FutureExt, future::LocalBoxFuture};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
@@ -32,7 +32,17 @@ impl Scenario {
     #[must_use]
     pub fn with_deployments(mut self) -> Self {
         self.name = format!("with_deployments::{}", self.name);
-        self.spec.kind = SetKind::FederatedDeployment;
+        self.spec.local = LocalKind::Deployment;
+        self
+    }
+
+    /// The same scenario with FederatedDeployments that have LocalReplicaSets, on embedded clusters, in whose members the
+    /// controller of these runs.
+    #[must_use]
+    pub fn with_local_replica_sets(mut self) -> Self {
+        self.name = format!("with_local_replica_sets::{}", self.name);
+        self.spec.local = LocalKind::LocalReplicaSet;
+        self.requires.push(Capability::Embedded);
         self
     }
 }

@@ -7,10 +7,11 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DeletionPolicy, FederatedReplicaSetStatus, Placement, PodTemplate, Rescheduling,
+    DeletionPolicy, FederatedReplicaSetStatus, LocalKind, Placement, PodTemplate, Rescheduling,
     deployment_strategy::DeploymentStrategy,
     rollout::Rollout,
     rules::{IS_NO_NAME, NAME_RULE, immutable},
@@ -118,7 +119,13 @@ use crate::{
     validation = Rule::new("self.strategy.type != 'Recreate' || !has(self.rollout) || !has(self.rollout.speed)")
         .message("must not be set if strategy.type is Recreate, which replaces all pods of a cluster at once")
         .reason(Reason::FieldValueForbidden)
-        .field_path(".rollout.speed")
+        .field_path(".rollout.speed"),
+    validation = Rule::new("self.strategy.type != 'Recreate' || !has(self.localKind) || self.localKind != 'LocalReplicaSet'")
+        .message("must not be Recreate if localKind is LocalReplicaSet")
+        .field_path(".strategy.type"),
+    validation = Rule::new(LOCAL_KIND_IS_KEPT)
+        .message("the localKind is immutable")
+        .field_path(".localKind")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct FederatedDeploymentSpec {
@@ -133,6 +140,12 @@ pub struct FederatedDeploymentSpec {
     /// The label selector of the pods. Must match the labels of the template; immutable, as in apps/v1.
     #[schemars(extend("x-kubernetes-validations" = immutable("selector")))]
     pub selector: LabelSelector,
+    /// What each member cluster gets: a `Deployment`, or a `LocalReplicaSet`, whose controller (`fedrs replica-set-controller`) runs
+    /// in the member, updates pods in place where possible, and keeps evictions within the budget (L6). Then `maxSurge` counts as 0,
+    /// a percentage of `maxUnavailable` is at least one pod, and with a `maxUnavailable` of 0 one replica more runs during a
+    /// rollout. Immutable. Defaults to `Deployment`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_kind: Option<DeploymentKind>,
     /// The template of the pods, as in a Deployment. A change of it is rolled out over all member clusters.
     pub template: PodTemplate,
     /// How the pods of a new template replace those of the old one, as in a Deployment, but over all member clusters together.
@@ -177,6 +190,28 @@ pub struct FederatedDeploymentSpec {
     /// Stops every change in the members (L8). The controller still watches them and updates the status. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
+}
+
+/// A field that is absent counts as its default.
+const LOCAL_KIND_IS_KEPT: &str = "(has(self.localKind) ? self.localKind : 'Deployment') == (has(oldSelf.localKind) ? oldSelf.localKind : 'Deployment')";
+
+/// The kind of the local workloads of a FederatedDeployment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeploymentKind {
+    /// An apps/v1 Deployment.
+    #[default]
+    Deployment,
+    /// A LocalReplicaSet of fedrs.
+    LocalReplicaSet,
+}
+
+impl From<DeploymentKind> for LocalKind {
+    fn from(kind: DeploymentKind) -> Self {
+        match kind {
+            DeploymentKind::Deployment => Self::Deployment,
+            DeploymentKind::LocalReplicaSet => Self::LocalReplicaSet,
+        }
+    }
 }
 
 /// The defaults of an apps/v1 Deployment.

@@ -63,7 +63,7 @@ pub use conditions::{
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
 pub use events::{EventReason, LocalEventReason, MemberEventReason};
-pub use federated_deployment::{FederatedDeployment, FederatedDeploymentSpec};
+pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
     MAX_ENTRIES, PodTemplate, TemplateMetadata,
@@ -82,7 +82,7 @@ pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
 };
-pub use object_key::{ObjectKey, SetKind};
+pub use object_key::{LocalKind, NamespacedKey, ObjectKey, SetKind, WorkloadKey};
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{local_record::LocalRecord, record_text};
+use crate::{compact::is_default, local_record::LocalRecord, record_text};
 
 /// Which pods exist, and what their update waits for. Also has the state that a new leader continues from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,9 @@ pub struct LocalReplicaSetStatus {
     /// Of `maxUnavailable`: what the set's PodDisruptionBudget lends to evictions through the API server, as those of
     /// `kubectl drain`. It is more than it while a smaller `maxUnavailable` has not reached the PodDisruptionBudget.
     pub evictable: i32,
+    /// Evictions of available pods that wait for a part of the budget (L20).
+    #[serde(skip_serializing_if = "is_default")]
+    pub waiting_evictions: i32,
     /// The pods of each revision, by group.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["revision"]))]
     pub revisions: Vec<RevisionPods>,

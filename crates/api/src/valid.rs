@@ -8,9 +8,9 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, MAX_ENTRIES, ObjectKey, Placement,
-    PodTemplate, Rescheduling, SetKind, TemplateMetadata, ValidRescheduling, annotations, dns,
-    field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
+    DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, LocalKind, MAX_ENTRIES, ObjectKey,
+    Placement, PodTemplate, Rescheduling, TemplateMetadata, ValidRescheduling, WorkloadKey,
+    annotations, dns, field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -19,6 +19,8 @@ use crate::{
 pub struct ValidFrs {
     /// Namespace and name.
     pub key: ObjectKey,
+    /// The kind of the workload that it has in each member.
+    pub local: LocalKind,
     /// The uid of the object; empty if it has not been created.
     pub uid: String,
     /// The generation of the spec; 0 if the object has not been created.
@@ -61,7 +63,7 @@ pub struct ValidTemplate {
 
 /// What the two kinds of sets have in common: the fields of a FederatedReplicaSet.
 pub(crate) struct SetFields<'a> {
-    pub(crate) kind: SetKind,
+    pub(crate) local: LocalKind,
     pub(crate) name: String,
     pub(crate) metadata: &'a ObjectMeta,
     pub(crate) replicas: i32,
@@ -80,7 +82,7 @@ impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
     fn from(frs: &'a FederatedReplicaSet) -> Self {
         let spec = &frs.spec;
         Self {
-            kind: SetKind::FederatedReplicaSet,
+            local: LocalKind::ReplicaSet,
             name: frs.name_any(),
             metadata: &frs.metadata,
             replicas: spec.replicas,
@@ -97,6 +99,12 @@ impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
 }
 
 impl ValidFrs {
+    /// The key of its local workloads.
+    #[must_use]
+    pub fn workload_key(&self) -> WorkloadKey {
+        self.key.workload(self.local)
+    }
+
     /// Validates `frs`. Returns every error, not only the first.
     pub fn check(frs: &FederatedReplicaSet) -> Result<Self, Vec<FieldError>> {
         let mut errors = Errors::default();
@@ -115,6 +123,7 @@ impl ValidFrs {
         let replicas = non_negative(set.replicas, "spec.replicas", errors);
         let min_ready_seconds = non_negative(set.min_ready_seconds, "spec.minReadySeconds", errors);
         check_pods(set.selector, set.template, errors);
+        check_own_labels(set.template, errors);
         let placement = placement_of(set).unwrap_or_else(|invalid| {
             errors.extend(invalid);
             Placement::default()
@@ -124,10 +133,11 @@ impl ValidFrs {
         let metadata = set.metadata;
         Self {
             key: ObjectKey::of_kind(
-                set.kind,
+                set.local.of_sets(),
                 metadata.namespace.clone().unwrap_or_default(),
                 &*set.name,
             ),
+            local: set.local,
             uid: metadata.uid.clone().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
             labels: metadata.labels.clone().unwrap_or_default(),
@@ -155,6 +165,7 @@ impl ValidTemplate {
     ) -> Result<Self, Vec<FieldError>> {
         let mut errors = Errors::default();
         check_template(template, &mut errors);
+        check_own_labels(template, &mut errors);
         check_labels(selector, template, &mut errors);
         errors.or(Self::of(template))
     }
@@ -276,6 +287,19 @@ fn require_few(entries: usize, field: &str, errors: &mut Errors) {
     errors.require(entries <= MAX_ENTRIES, field, &message);
 }
 
+/// The labels that fedrs sets on the pods of a federated set: its local workloads have them in their templates.
+fn check_own_labels(template: &PodTemplate, errors: &mut Errors) {
+    for key in [
+        labels::REPLICA_SET,
+        labels::FEDERATION,
+        labels::MEMBER_CLUSTER,
+    ] {
+        let is_set = template.metadata.labels.contains_key(key);
+        let field = format!("spec.template.metadata.labels[{key}]");
+        errors.require(!is_set, &field, "is reserved: fedrs sets this label");
+    }
+}
+
 fn check_template(template: &PodTemplate, errors: &mut Errors) {
     let metadata = &template.metadata;
     for (field, entries) in [
@@ -295,13 +319,6 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
             &field,
             "is not a valid label value",
         );
-        let ours = [
-            labels::REPLICA_SET,
-            labels::FEDERATION,
-            labels::MEMBER_CLUSTER,
-        ]
-        .contains(&key.as_str());
-        errors.require(!ours, &field, "is reserved: fedrs sets this label");
     }
     for key in template.metadata.annotations.keys() {
         let field = format!("spec.template.metadata.annotations[{key}]");

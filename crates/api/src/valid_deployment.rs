@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use federated_rollout::Budget;
+use federated_rollout::{Amount, Budget};
 use kube::ResourceExt;
 
 use crate::{
-    FederatedDeployment, FieldError, SetKind, ValidFrs,
+    FederatedDeployment, FieldError, LocalKind, ValidFrs,
     deployment_strategy::StrategyType,
     field::Errors,
     valid::{SetFields, non_negative},
@@ -47,6 +47,10 @@ impl ValidFederatedDeployment {
         let mut errors = Errors::default();
         let mut set = ValidFrs::of(&deployment.into(), &mut errors);
         let budget = spec.strategy.check("spec.strategy", &mut errors);
+        let budget = match set.local {
+            LocalKind::LocalReplicaSet => without_surge(budget, &mut errors),
+            LocalKind::ReplicaSet | LocalKind::Deployment => budget,
+        };
         let rollout = spec.rollout.as_ref();
         let rollout = rollout.map(|rollout| rollout.check(ROLLOUT, &mut errors));
         let order = rollout.unwrap_or_default();
@@ -77,7 +81,7 @@ impl<'a> From<&'a FederatedDeployment> for SetFields<'a> {
     fn from(deployment: &'a FederatedDeployment) -> Self {
         let spec = &deployment.spec;
         Self {
-            kind: SetKind::FederatedDeployment,
+            local: spec.local_kind.unwrap_or_default().into(),
             name: deployment.name_any(),
             metadata: &deployment.metadata,
             replicas: spec.replicas,
@@ -89,6 +93,29 @@ impl<'a> From<&'a FederatedDeployment> for SetFields<'a> {
             federation: &spec.federation,
             deletion_policy: spec.deletion_policy,
             paused: spec.stopped,
+        }
+    }
+}
+
+/// The budget where `maxSurge` has no effect (L5).
+fn without_surge(budget: Budget, errors: &mut Errors) -> Budget {
+    match budget {
+        Budget::RollingUpdate {
+            max_unavailable: Amount::Number(0) | Amount::Percent(0),
+            ..
+        } => Budget::CreateFirst,
+        Budget::RollingUpdate {
+            max_unavailable, ..
+        } => Budget::RollingUpdate {
+            max_unavailable,
+            max_surge: Amount::Number(0),
+        },
+        Budget::CreateFirst | Budget::Recreate => {
+            errors.add(
+                "spec.strategy.type",
+                "must not be Recreate if spec.localKind is LocalReplicaSet",
+            );
+            budget
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use federated_rollout::{Amount, Approval, Budget, Limits, OnFailure, Speed};
-use fedrs_api::{FederatedDeployment, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate};
+use fedrs_api::{
+    FederatedDeployment, LocalKind, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate,
+};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -78,6 +80,7 @@ fn l6_a_deployment_has_all_of_a_replica_set() {
     let frs = serde_json::from_value(object).expect("it has all fields");
     let mut expected = ValidFrs::check(&frs).expect("is valid");
     expected.key.kind = SetKind::FederatedDeployment;
+    expected.local = LocalKind::Deployment;
     assert_eq!(valid.set, expected);
 }
 
@@ -118,6 +121,30 @@ fn l6_l14_the_budget_has_the_defaults_and_the_rounding_of_kubernetes(
         (unavailable, surge)
     });
     assert_eq!(found, expected);
+}
+
+/// The budget of 10, 3 and 1 replicas in LocalReplicaSets: what may be unavailable.
+#[rstest]
+#[case::defaults(json!({}), [2, 1, 1])]
+#[case::numbers(json!({"maxUnavailable": 4, "maxSurge": 2}), [4, 3, 1])]
+#[case::rounds_to_nothing(json!({"maxUnavailable": "5%"}), [1, 1, 1])]
+fn l5_the_surge_of_local_replica_sets_is_0(#[case] rolling: Value, #[case] expected: [u64; 3]) {
+    let fields = json!({"localKind": "LocalReplicaSet", "strategy": {"rollingUpdate": rolling}});
+    let valid = valid(fields);
+    assert_eq!(valid.set.local, LocalKind::LocalReplicaSet);
+    let limits = [10, 3, 1].map(|replicas| valid.rollout.budget.resolve(replicas, replicas));
+    assert_eq!(limits.map(|limits| limits.unavailable), expected);
+    assert_eq!(limits.map(|limits| limits.surge), [0; 3]);
+}
+
+#[test]
+fn l5_one_more_is_created_first_if_none_may_be_unavailable() {
+    for none in [json!(0), json!("0%")] {
+        let rolling = json!({"maxUnavailable": none, "maxSurge": 2});
+        let fields =
+            json!({"localKind": "LocalReplicaSet", "strategy": {"rollingUpdate": rolling}});
+        assert_eq!(valid(fields).rollout.budget, Budget::CreateFirst);
+    }
 }
 
 #[test]

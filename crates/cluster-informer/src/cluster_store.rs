@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use fedrs_api::LocalKind;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
@@ -47,6 +48,8 @@ pub struct ClusterStore {
     pub(crate) relist_nodes: Arc<Notify>,
     /// Whether Deployments are watched.
     deployments: watch::Sender<bool>,
+    /// Whether LocalReplicaSets are watched.
+    local_replica_sets: watch::Sender<bool>,
 }
 
 /// The stores of the namespaces.
@@ -61,6 +64,7 @@ impl ClusterStore {
             returned: Notify::new(),
             relist_nodes: Arc::default(),
             deployments: watch::Sender::new(false),
+            local_replica_sets: watch::Sender::new(false),
         }
     }
 
@@ -122,9 +126,13 @@ impl ClusterStore {
         [&self.whole].into_iter().chain(parts).cloned().collect()
     }
 
-    /// Whether Deployments are watched, now and from when on.
-    pub(crate) fn watches_deployments(&self) -> watch::Receiver<bool> {
-        self.deployments.subscribe()
+    /// Whether workloads of this kind are watched, now and from when on; `None` of one that always is.
+    pub(crate) fn asked_for(&self, kind: LocalKind) -> Option<&watch::Sender<bool>> {
+        match kind {
+            LocalKind::ReplicaSet => None,
+            LocalKind::Deployment => Some(&self.deployments),
+            LocalKind::LocalReplicaSet => Some(&self.local_replica_sets),
+        }
     }
 
     /// The number of objects that the watches of a kind have brought.
@@ -223,7 +231,7 @@ impl fmt::Debug for ClusterStore {
 mod tests {
     use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-    use fedrs_api::ObjectKey;
+    use fedrs_api::WorkloadKey;
     use serde_json::json;
 
     use super::*;
@@ -255,7 +263,12 @@ mod tests {
             });
             part.apply_workload(serde_json::from_value(set).unwrap());
         }
-        let ready = |namespace| store.workload(&ObjectKey::new(namespace, "web")).pods.ready;
+        let ready = |namespace| {
+            store
+                .workload(&WorkloadKey::new(namespace, "web"))
+                .pods
+                .ready
+        };
         assert_eq!((ready("shop"), ready("blog")), (1, 1));
         let is_ready = |ready: &str| {
             let conditions = json!([{ "type": "Ready", "status": ready }]);
@@ -280,7 +293,7 @@ mod tests {
     fn f20_what_was_requested_stays_when_other_namespaces_are_watched() {
         let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
         let store = ClusterStore::new(clock, Duration::from_secs(30));
-        let key = ObjectKey::new("shop", "web");
+        let key = WorkloadKey::new("shop", "web");
         let show = || {
             let set = json!({
                 "metadata": { "uid": "a", "namespace": "shop", "name": "web", "resourceVersion": "1", "generation": 1 },

@@ -1,6 +1,6 @@
 //! A local `Deployment` (apps/v1), decoded into the fields that a check needs. Of its template it keeps a hash.
 
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use reflector::{Versioned, limited_value, partial::null_as_default};
 use serde::Deserialize;
 use serde_json::Value;
@@ -88,12 +88,13 @@ impl From<DeploymentObject> for WorkloadState {
             updated_replicas: status.updated_replicas,
             progressing: status.conditions.progressing.take(),
             template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
+            local: None,
         };
         Self {
             fully_labeled_replicas: 0,
             deployment: Some(Box::new(deployment)),
             ..metadata.into_state(
-                SetKind::FederatedDeployment,
+                LocalKind::Deployment,
                 spec.replicas,
                 spec.template.hash,
                 status,
@@ -104,7 +105,7 @@ impl From<DeploymentObject> for WorkloadState {
 
 #[cfg(test)]
 mod tests {
-    use fedrs_api::ObjectKey;
+    use fedrs_api::WorkloadKey;
     use serde_json::json;
 
     use super::*;
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn the_fields_that_a_check_needs_are_read() {
         let state = read(deployment());
-        let key = ObjectKey::of_kind(SetKind::FederatedDeployment, "default", "web");
+        let key = WorkloadKey::of_kind(LocalKind::Deployment, "default", "web");
         assert_eq!(state.key, key);
         assert_eq!(
             (&*state.uid, &*state.resource_version, state.generation),
@@ -170,6 +171,7 @@ mod tests {
                 message: "timed out".into(),
             }),
             template_is_labeled: true,
+            local: None,
         };
         assert_eq!(state.deployment, Some(Box::new(expected)));
     }

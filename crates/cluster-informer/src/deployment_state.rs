@@ -2,14 +2,14 @@
 
 use reflector::Uid;
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 
-/// What a Deployment has beside what a ReplicaSet has.
+/// What a Deployment, or a LocalReplicaSet, has beside what a ReplicaSet has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentState {
-    /// `spec.strategy`, in pods.
+    /// `spec.strategy`, in pods; of a LocalReplicaSet `spec.deploymentStrategy`, without a surge.
     pub strategy: RolloutStrategy,
-    /// `spec.paused`: the member's controller starts no rollout, and scales all ReplicaSets in proportion.
+    /// `spec.paused`: the member's controller starts no rollout, and scales all ReplicaSets of a Deployment in proportion.
     pub paused: bool,
     /// `spec.minReadySeconds`.
     pub min_ready_seconds: i32,
@@ -22,6 +22,17 @@ pub struct DeploymentState {
     pub progressing: Option<Progressing>,
     /// Whether the template has our labels: the watch of the pods shows those that are created from it.
     pub template_is_labeled: bool,
+    /// What only a LocalReplicaSet has.
+    pub local: Option<LocalSetState>,
+}
+
+/// What a LocalReplicaSet has beside what a Deployment has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalSetState {
+    /// `status.waitingEvictions`: evictions of available pods that wait for a part of the budget (L20).
+    pub waiting_evictions: u32,
+    /// `status.evictable`: pods that evictions through the API server may make unavailable, whatever the strategy is now (L20).
+    pub evictable: u32,
 }
 
 /// How many pods a Deployment may replace at once: the rolling update parameters of its strategy.
@@ -60,7 +71,7 @@ pub struct Progressing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwningDeployment {
     /// The key that it has as a local workload.
-    pub key: ObjectKey,
+    pub key: WorkloadKey,
     /// Its uid.
     pub uid: Uid,
     /// Whether the template of the ReplicaSet has our labels: the watch of the pods shows those that are created from it.

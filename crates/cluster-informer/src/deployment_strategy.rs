@@ -60,6 +60,37 @@ impl Pods {
     }
 }
 
+/// `spec.deploymentStrategy` of a LocalReplicaSet.
+#[derive(Debug, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct LocalStrategyObject {
+    max_unavailable: Pods,
+}
+
+/// The API server's own default.
+impl Default for LocalStrategyObject {
+    fn default() -> Self {
+        Self {
+            max_unavailable: Pods::Percent(25),
+        }
+    }
+}
+
+impl LocalStrategyObject {
+    /// What the member's controller makes of it with `replicas`: it rounds down, but a percentage that rounds to nothing is one pod.
+    pub(crate) fn in_pods(&self, replicas: u32) -> RolloutStrategy {
+        let pods = self.max_unavailable.hundredths(replicas) / 100;
+        let rounds = matches!(self.max_unavailable, Pods::Percent(1..)) && replicas > 0;
+        RolloutStrategy {
+            max_unavailable: u32::try_from(pods)
+                .unwrap_or(u32::MAX)
+                .max(u32::from(rounds)),
+            max_surge: 0,
+            is_fixed: matches!(self.max_unavailable, Pods::Number(_)),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Pods {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct IntOrString;

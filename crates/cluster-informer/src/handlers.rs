@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 use jiff::Timestamp;
 use reflector::{Error, ErrorKind, EventHandler, InvalidObject, ResourceVersion, Uid};
 use tracing::{debug, info};
@@ -13,6 +13,7 @@ use crate::{
     cluster_store::ClusterStore,
     deployment::DeploymentObject,
     health::Health,
+    local_replica_set::LocalReplicaSetObject,
     member_view::MemberView,
     metrics::WatchMetrics,
     nodes::{Changed, NodeTable},
@@ -32,7 +33,7 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    fn workload_change(&self, key: &ObjectKey, change: WorkloadChange) {
+    fn workload_change(&self, key: &WorkloadKey, change: WorkloadChange) {
         self.handler.on_workload_change(&self.cluster, key, change);
     }
 
@@ -266,17 +267,20 @@ pub(crate) trait WatchedObject: Sized {
 }
 
 /// A kind of local workload.
-trait LocalWorkload: Into<WorkloadState> {
-    /// The kind of the sets that have it in the members.
-    const KIND: SetKind;
+pub(crate) trait LocalWorkload: Into<WorkloadState> {
+    const KIND: LocalKind;
 }
 
 impl LocalWorkload for ReplicaSetObject {
-    const KIND: SetKind = SetKind::FederatedReplicaSet;
+    const KIND: LocalKind = LocalKind::ReplicaSet;
 }
 
 impl LocalWorkload for DeploymentObject {
-    const KIND: SetKind = SetKind::FederatedDeployment;
+    const KIND: LocalKind = LocalKind::Deployment;
+}
+
+impl LocalWorkload for LocalReplicaSetObject {
+    const KIND: LocalKind = LocalKind::LocalReplicaSet;
 }
 
 impl<T: LocalWorkload> WatchedObject for T {
@@ -295,7 +299,7 @@ impl<T: LocalWorkload> WatchedObject for T {
         else {
             return Vec::new();
         };
-        let key = ObjectKey::of_kind(T::KIND, namespace, name);
+        let key = WorkloadKey::of_kind(T::KIND, namespace, name);
         store.delete_workload(&key, uid, ResourceVersion::default())
     }
 }

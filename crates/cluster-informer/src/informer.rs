@@ -1,20 +1,22 @@
 //! The informer of one member cluster: one task that lists and watches its local workloads and pods, probes it, and reads
 //! its version and nodes.
 //!
-//! Deployments are watched from the first [`watch_deployments`](crate::MemberView::watch_deployments) of the store on. Until
-//! then there is no request for them.
+//! Deployments and LocalReplicaSets are watched from the first [`watch`](crate::MemberView::watch) of them on. Until then there is
+//! no request for them.
 //!
 //! The five parts share the task, so that they never run at the same time: none reads what another one is changing, and a
 //! simulation is repeatable.
 
 use std::{sync::Arc, time::Duration};
 
-use fedrs_api::labels;
+use fedrs_api::{LocalKind, labels};
 use futures::{FutureExt, future};
 use kube::Client;
 use reflector::{
-    ClientReceiver, ClientSender, Collection, Reflector, ReflectorSettings, client_channel,
+    ClientReceiver, ClientSender, Collection, Reflector, ReflectorSettings, Versioned,
+    client_channel,
 };
+use serde::de::DeserializeOwned;
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
@@ -29,8 +31,9 @@ use crate::{
     cluster_store::{ClusterStore, WatchScope},
     cluster_version::{self, ClusterVersionSettings},
     deployment::DeploymentObject,
-    handlers::{NodeHandler, Notifier, WatchHandler},
-    metrics::{ClusterMetrics, DEPLOYMENTS, InformerMetrics, PODS, REPLICA_SETS},
+    handlers::{LocalWorkload, NodeHandler, Notifier, WatchHandler},
+    local_replica_set::LocalReplicaSetObject,
+    metrics::{ClusterMetrics, InformerMetrics, PODS},
     node_leases::{self, NodeLeaseSettings},
     pod::PodObject,
     probe::{self, FailureStreak, ProbeSettings},
@@ -104,7 +107,7 @@ impl MemberInformer {
         let cluster = cluster.into();
         let store = Arc::new(ClusterStore::new(clock, settings.stale_after));
         let span = info_span!("informer", %cluster);
-        for resource in [REPLICA_SETS, PODS] {
+        for resource in [LocalKind::ReplicaSet.resource(), PODS] {
             metrics.of_watch(&cluster, resource);
         }
         let cluster_metrics = metrics.of_cluster(&cluster);
@@ -147,8 +150,7 @@ fn selector(federation: &str) -> String {
 /// What the objects of a watch are called in paths, and in metrics.
 fn resource(watch: Watch) -> &'static str {
     match watch {
-        Watch::ReplicaSets => REPLICA_SETS,
-        Watch::Deployments => DEPLOYMENTS,
+        Watch::Workloads(kind) => kind.resource(),
         Watch::Pods => PODS,
     }
 }
@@ -233,15 +235,18 @@ impl Informer {
             let stores = self.notifier.store.set_scope(&scope).into_iter();
             let watches = stores.map(|(namespace, store)| {
                 let namespace = namespace.as_deref();
-                let replica_sets = self
-                    .reflector(clients, Watch::ReplicaSets, namespace, &store)
-                    .run::<ReplicaSetObject, _>(self.handler(Watch::ReplicaSets, &store));
-                let pods = self
-                    .reflector(clients, Watch::Pods, namespace, &store)
-                    .run::<PodObject, _>(self.handler(Watch::Pods, &store));
-                let deployments = self.reflector(clients, Watch::Deployments, namespace, &store);
-                let deployments = self.watch_deployments(deployments, store);
-                future::join3(replica_sets, pods, deployments)
+                let reflector = |watch| self.reflector(clients, watch, namespace, &store);
+                let [replica_sets, deployments, local_replica_sets] =
+                    LocalKind::ALL.map(|kind| reflector(Watch::Workloads(kind)));
+                let handler = self.handler(Watch::Workloads(LocalKind::ReplicaSet), &store);
+                let replica_sets = replica_sets.run::<ReplicaSetObject, _>(handler);
+                let pods = reflector(Watch::Pods);
+                let pods = pods.run::<PodObject, _>(self.handler(Watch::Pods, &store));
+                let others = future::join(
+                    self.watch_asked_for::<DeploymentObject>(deployments, Arc::clone(&store)),
+                    self.watch_asked_for::<LocalReplicaSetObject>(local_replica_sets, store),
+                );
+                future::join3(replica_sets, pods, others)
             });
             // Without namespaces they end at once.
             let watches = future::join_all(watches).then(|_| future::pending::<()>());
@@ -254,12 +259,19 @@ impl Informer {
         }
     }
 
-    /// Watches the Deployments as soon as somebody asks for it. Until then it takes nothing but its parameters.
-    async fn watch_deployments(&self, reflector: Reflector, store: Arc<MemberStore>) {
-        let mut wanted = self.notifier.store.watches_deployments();
-        if wanted.wait_for(|wanted| *wanted).await.is_ok() {
-            let handler = self.handler(Watch::Deployments, &store);
-            Box::pin(reflector.run::<DeploymentObject, _>(handler)).await;
+    /// Watches the workloads of a kind as soon as somebody asks for it. Until then it takes nothing but its parameters.
+    async fn watch_asked_for<T: LocalWorkload + Versioned + DeserializeOwned + Send + 'static>(
+        &self,
+        reflector: Reflector,
+        store: Arc<MemberStore>,
+    ) {
+        let Some(asked_for) = self.notifier.store.asked_for(T::KIND) else {
+            return;
+        };
+        let mut asked_for = asked_for.subscribe();
+        if asked_for.wait_for(|asked| *asked).await.is_ok() {
+            let handler = self.handler(Watch::Workloads(T::KIND), &store);
+            Box::pin(reflector.run::<T, _>(handler)).await;
         }
     }
 
@@ -272,9 +284,10 @@ impl Informer {
         store: &MemberStore,
     ) -> Reflector {
         let (group, part) = match watch {
-            Watch::ReplicaSets => ("/apis/apps/v1", 0),
+            Watch::Workloads(LocalKind::ReplicaSet) => ("/apis/apps/v1", 0),
             Watch::Pods => ("/api/v1", 1),
-            Watch::Deployments => ("/apis/apps/v1", 5),
+            Watch::Workloads(LocalKind::Deployment) => ("/apis/apps/v1", 5),
+            Watch::Workloads(LocalKind::LocalReplicaSet) => ("/apis/fedrs.dev/v1alpha1", 6),
         };
         let resource = resource(watch);
         let (path, seed) = match namespace {

@@ -7,7 +7,7 @@ mod member;
 #[path = "informer_tests/views.rs"]
 mod views;
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn the_first_lists_report_the_cluster_not_each_object() {
     assert_eq!(world.changes(), ["a", "a"], "synced, and healthy");
     let totals = world.informer.store.totals(1);
     assert_eq!((totals.workloads, totals.replicas), (1, 3));
-    assert_eq!(totals.first, [ObjectKey::new("default", "web")]);
+    assert_eq!(totals.first, [WorkloadKey::new("default", "web")]);
     let view = world.view();
     assert_eq!(
         view.workload
@@ -108,7 +108,7 @@ async fn f29_the_response_to_our_own_write_is_not_drift() {
     world
         .informer
         .store
-        .observe_deletion(&ObjectKey::new("default", "web"), "set");
+        .observe_deletion(&WorkloadKey::new("default", "web"), "set");
     world.member.lock().put(SET_PATH, replica_set(5, 2));
     world.settle().await;
     assert_eq!(world.view().workload, None);

@@ -1,15 +1,17 @@
-//! What is known of one member cluster: local ReplicaSets, Deployments and pods as counts, health, version and nodes.
+//! What is known of one member cluster: local workloads and pods as counts, health, version and nodes.
 //!
 //! ```text
 //! list + watch local ReplicaSets --.
 //! list + watch pods -------------+--> one task owns the state --> ClusterStore (read by key) --> check
 //! probe of /readyz --------------+                            \-> ChangeHandler: which workload to check, and why
 //! list + watch nodes, version ---+
-//! list + watch Deployments ------' once somebody asks for them
+//! list + watch Deployments,    --+
+//!      LocalReplicaSets ---------' once somebody asks for them
 //! ```
 //!
-//! A local workload is a ReplicaSet or a Deployment; both have the same state, and keys of different kinds. Each kind has a watch,
-//! a table and a sync state of its own, so that one that a member does not show leaves the other one as it is.
+//! A local workload is a ReplicaSet, a Deployment or a LocalReplicaSet; all have the same state, and keys of different kinds. Each
+//! kind has a watch, a table and a sync state of its own, so that one that a member does not show, or does not have, leaves the
+//! others as they are.
 //!
 //! Knows workloads by a key and the labels of a federation; nothing of the spec of federated sets, or of layouts.
 
@@ -25,6 +27,7 @@ mod fuzz_tests;
 mod handlers;
 mod health;
 mod informer;
+mod local_replica_set;
 mod member_view;
 mod metadata;
 mod metrics;
@@ -57,9 +60,12 @@ pub use cluster_info::{ClusterInfo, NodeInfo, NodeTotals};
 pub use cluster_store::{ClusterStore, WatchScope};
 pub use cluster_version::ClusterVersionSettings;
 pub use deployment::DeploymentObject;
-pub use deployment_state::{DeploymentState, OwningDeployment, Progressing, RolloutStrategy};
+pub use deployment_state::{
+    DeploymentState, LocalSetState, OwningDeployment, Progressing, RolloutStrategy,
+};
 pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};
+pub use local_replica_set::LocalReplicaSetObject;
 pub use member_view::{MemberView, UnreadNamespace, WorkloadTotals};
 pub use metrics::InformerMetrics;
 pub use node_leases::NodeLeaseSettings;

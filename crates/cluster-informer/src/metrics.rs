@@ -1,5 +1,6 @@
 //! Metrics of the informers, by member cluster.
 
+use fedrs_api::LocalKind;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{
@@ -107,7 +108,8 @@ impl InformerMetrics {
 
     /// Removes the series of a member cluster that left the federation.
     pub fn remove(&self, cluster: &str) {
-        for resource in [REPLICA_SETS, DEPLOYMENTS, PODS] {
+        let workloads = LocalKind::ALL.map(LocalKind::resource);
+        for resource in workloads.into_iter().chain([PODS]) {
             let label = WatchLabels {
                 cluster: cluster.to_owned(),
                 resource,
@@ -158,8 +160,6 @@ impl InformerMetrics {
     }
 }
 
-pub(crate) const REPLICA_SETS: &str = "replicasets";
-pub(crate) const DEPLOYMENTS: &str = "deployments";
 pub(crate) const PODS: &str = "pods";
 
 /// The metrics of one watch.

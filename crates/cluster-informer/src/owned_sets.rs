@@ -22,7 +22,7 @@ use std::{
     mem,
 };
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use reflector::Uid;
 
 use crate::workload::WorkloadState;
@@ -31,24 +31,24 @@ use crate::workload::WorkloadState;
 #[derive(Debug, Default)]
 pub(crate) struct OwnedSets {
     /// The keys of ReplicaSets by the uid of the Deployment.
-    sets: HashMap<Uid, BTreeSet<ObjectKey>>,
+    sets: HashMap<Uid, BTreeSet<WorkloadKey>>,
     /// The keys of Deployments by the uid of the ReplicaSet.
-    owners: HashMap<Uid, ObjectKey>,
+    owners: HashMap<Uid, WorkloadKey>,
     /// The Deployments that have other ReplicaSets since the last [`take_changed`](Self::take_changed).
-    changed: BTreeSet<ObjectKey>,
+    changed: BTreeSet<WorkloadKey>,
 }
 
 /// What a ReplicaSet takes in both maps, of which half may be free.
-const SET_BYTES: usize = 4 * size_of::<ObjectKey>() + 4 * size_of::<Uid>();
+const SET_BYTES: usize = 4 * size_of::<WorkloadKey>() + 4 * size_of::<Uid>();
 
 impl OwnedSets {
     /// The keys of the ReplicaSets of the Deployment with this uid.
-    pub(crate) fn of(&self, deployment: Uid) -> impl Iterator<Item = &ObjectKey> {
+    pub(crate) fn of(&self, deployment: Uid) -> impl Iterator<Item = &WorkloadKey> {
         self.sets.get(&deployment).into_iter().flatten()
     }
 
     /// The key of the Deployment that owns the ReplicaSet with this uid.
-    pub(crate) fn owner(&self, set: Uid) -> Option<&ObjectKey> {
+    pub(crate) fn owner(&self, set: Uid) -> Option<&WorkloadKey> {
         self.owners.get(&set)
     }
 
@@ -92,7 +92,7 @@ impl OwnedSets {
     }
 
     /// The Deployments that have other ReplicaSets since the last call.
-    pub(crate) fn take_changed(&mut self) -> BTreeSet<ObjectKey> {
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<WorkloadKey> {
         mem::take(&mut self.changed)
     }
 

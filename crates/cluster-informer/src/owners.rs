@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use reflector::{Uid, printable};
 
 use crate::{
@@ -49,7 +49,7 @@ impl Class {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodOwner {
     /// The workload that the label of its newest pod names. A ReplicaSet of a Deployment has another name.
-    pub key: ObjectKey,
+    pub key: WorkloadKey,
     /// Its uid.
     pub uid: Uid,
 }
@@ -71,7 +71,7 @@ const OWNER_BYTES: usize = size_of::<Owner>() + 300;
 struct Owner {
     uid: Uid,
     /// The workload to check: namespace and label of the pods.
-    key: ObjectKey,
+    key: WorkloadKey,
     pods: u32,
     ready: u32,
     doubtful: u32,
@@ -116,12 +116,12 @@ impl Owners {
             let owner = &mut self.slots[id.0 as usize];
             if &*owner.key.namespace != namespace || &*owner.key.name != label {
                 self.text_bytes -= owner.text_bytes();
-                owner.key = ObjectKey::new(namespace, label);
+                owner.key = WorkloadKey::new(namespace, label);
                 self.text_bytes += owner.text_bytes();
             }
             return id;
         }
-        let owner = Owner::new(uid, ObjectKey::new(namespace, label));
+        let owner = Owner::new(uid, WorkloadKey::new(namespace, label));
         self.text_bytes += owner.text_bytes();
         let id = if let Some(id) = self.free.pop() {
             self.text_bytes -= self.slot(id).text_bytes();
@@ -199,7 +199,7 @@ impl Owners {
 }
 
 impl Owner {
-    fn new(uid: Uid, key: ObjectKey) -> Self {
+    fn new(uid: Uid, key: WorkloadKey) -> Self {
         Self {
             uid,
             key,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 
 use crate::{unix_seconds::UnixSeconds, workload::WorkloadView};
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ fn table(pods: &[Pod]) -> PodTable {
 /// The controller of most pods.
 fn web() -> PodOwner {
     PodOwner {
-        key: ObjectKey::new("default", "web"),
+        key: WorkloadKey::new("default", "web"),
         uid: Uid::of("set-1"),
     }
 }

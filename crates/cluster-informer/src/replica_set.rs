@@ -1,6 +1,6 @@
 //! A local `ReplicaSet` (apps/v1), decoded into the fields that a check needs. Of its template it keeps a hash.
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 use reflector::{Versioned, limited_value, partial::null_as_default};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -78,9 +78,9 @@ impl From<ReplicaSetObject> for WorkloadState {
         } = object;
         let owner = metadata.owner_references.deployment.take();
         let owned_by = owner.map(|(uid, name)| {
-            let kind = SetKind::FederatedDeployment;
+            let kind = LocalKind::Deployment;
             Box::new(OwningDeployment {
-                key: ObjectKey::of_kind(kind, &*metadata.namespace, name),
+                key: WorkloadKey::of_kind(kind, &*metadata.namespace, name),
                 uid,
                 template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
             })
@@ -88,7 +88,7 @@ impl From<ReplicaSetObject> for WorkloadState {
         Self {
             owned_by,
             ..metadata.into_state(
-                SetKind::FederatedReplicaSet,
+                LocalKind::ReplicaSet,
                 spec.replicas,
                 spec.template.hash,
                 status,
@@ -133,7 +133,7 @@ mod tests {
             message: "exceeded quota".into(),
         };
         let expected = WorkloadState {
-            key: ObjectKey::new("default", "web"),
+            key: WorkloadKey::new("default", "web"),
             uid: "u".into(),
             resource_version: "12".into(),
             generation: 3,
@@ -240,7 +240,7 @@ mod tests {
         ]);
         let read = |set: &Value| serde_json::from_value::<WorkloadState>(set.clone()).unwrap();
         let mut expected = OwningDeployment {
-            key: ObjectKey::of_kind(SetKind::FederatedDeployment, "default", "shop"),
+            key: WorkloadKey::of_kind(LocalKind::Deployment, "default", "shop"),
             uid: Uid::of("d"),
             template_is_labeled: false,
         };

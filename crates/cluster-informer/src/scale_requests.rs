@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use jiff::Timestamp;
 use reflector::Uid;
 
@@ -35,7 +35,7 @@ impl ScaleRequest {
 
 /// The requests of a member, or of one of its namespaces.
 #[derive(Debug, Default)]
-pub(crate) struct ScaleRequests(BTreeMap<ObjectKey, Requests>);
+pub(crate) struct ScaleRequests(BTreeMap<WorkloadKey, Requests>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Requests {
@@ -63,7 +63,7 @@ impl Requests {
 
 impl ScaleRequests {
     /// A request is about to be sent at `now`.
-    pub(crate) fn send(&mut self, key: &ObjectKey, request: ScaleRequest, now: Timestamp) {
+    pub(crate) fn send(&mut self, key: &WorkloadKey, request: ScaleRequest, now: Timestamp) {
         self.0.retain(|_, requests| {
             requests.retain(|request| now < request.until);
             !requests.is_empty()
@@ -85,7 +85,7 @@ impl ScaleRequests {
     }
 
     /// The member has rejected the latest request.
-    pub(crate) fn reject(&mut self, key: &ObjectKey, uid: Uid, generation: i64) {
+    pub(crate) fn reject(&mut self, key: &WorkloadKey, uid: Uid, generation: i64) {
         if let Some(requests) = self.0.get_mut(key) {
             let is_rejected =
                 |request: &mut ScaleRequest| request.uid == uid && request.generation == generation;
@@ -127,7 +127,7 @@ impl ScaleRequests {
 
     /// Moves the requests for objects in `namespace`, or for all, into `other`.
     pub(crate) fn move_to(&mut self, other: &mut Self, namespace: Option<&str>) {
-        let is_moved = |key: &ObjectKey| namespace.is_none_or(|name| &*key.namespace == name);
+        let is_moved = |key: &WorkloadKey| namespace.is_none_or(|name| &*key.namespace == name);
         let moved = self.0.extract_if(.., |key, _| is_moved(key));
         other.0.extend(moved);
     }

@@ -10,7 +10,7 @@ mod view;
 
 use std::{collections::BTreeMap, fmt, mem, sync::Arc, time::Duration};
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use reflector::{Error, ErrorKind, ResourceVersion, Uid};
@@ -42,6 +42,7 @@ pub(crate) struct MemberStore {
     stale_after: SignedDuration,
     replica_sets: Signals,
     deployments: Signals,
+    local_replica_sets: Signals,
     pods: Signals,
 }
 
@@ -93,6 +94,7 @@ impl MemberStore {
             stale_after,
             replica_sets: Signals::default(),
             deployments: Signals::default(),
+            local_replica_sets: Signals::default(),
             pods: Signals::default(),
         }
     }
@@ -107,7 +109,7 @@ impl MemberStore {
 
     /// Moves the requests for objects in `namespace`, or for all, to another store of the member.
     pub(crate) fn move_requests(&self, other: &Self, namespace: Option<&str>) {
-        for kind in [SetKind::FederatedReplicaSet, SetKind::FederatedDeployment] {
+        for kind in LocalKind::ALL {
             let mut moved = ScaleRequests::default();
             let mut state = self.state.write();
             let requests = &mut state.of_mut(kind).table.scale_requests;
@@ -121,23 +123,22 @@ impl MemberStore {
     /// The bytes that the workloads and pods take.
     pub(crate) fn bytes(&self) -> usize {
         let state = self.state.read();
-        let workloads = state.replica_sets.table.bytes() + state.deployments.table.bytes();
-        workloads + state.pods.bytes()
+        let workloads = LocalKind::ALL.map(|kind| state.of(kind).table.bytes());
+        workloads.iter().sum::<usize>() + state.pods.bytes()
     }
 
     /// The number of objects that a watch has brought.
     pub(crate) fn size(&self, watch: Watch) -> usize {
         let state = self.state.read();
         match watch {
-            Watch::ReplicaSets => state.replica_sets.table.len(),
-            Watch::Deployments => state.deployments.table.len(),
+            Watch::Workloads(kind) => state.of(kind).table.len(),
             Watch::Pods => state.pods.len(),
         }
     }
 
     /// The age of the view of the ReplicaSets, while it is stale.
     pub(crate) fn staleness(&self) -> SignedDuration {
-        match self.sync_state(SetKind::FederatedReplicaSet) {
+        match self.sync_state(LocalKind::ReplicaSet) {
             SyncState::Stale { since } => (self.clock)().duration_since(since),
             SyncState::NotSynced | SyncState::Synced | SyncState::Unconfirmed => {
                 SignedDuration::ZERO
@@ -151,8 +152,9 @@ impl MemberStore {
 
     fn signals(&self, watch: Watch) -> &Signals {
         match watch {
-            Watch::ReplicaSets => &self.replica_sets,
-            Watch::Deployments => &self.deployments,
+            Watch::Workloads(LocalKind::ReplicaSet) => &self.replica_sets,
+            Watch::Workloads(LocalKind::Deployment) => &self.deployments,
+            Watch::Workloads(LocalKind::LocalReplicaSet) => &self.local_replica_sets,
             Watch::Pods => &self.pods,
         }
     }
@@ -180,8 +182,7 @@ impl MemberStore {
     pub(crate) fn begin_list(&self, watch: Watch) {
         let mut state = self.state.write();
         match watch {
-            Watch::ReplicaSets => state.replica_sets.table.begin_list(),
-            Watch::Deployments => state.deployments.table.begin_list(),
+            Watch::Workloads(kind) => state.of_mut(kind).table.begin_list(),
             Watch::Pods => state.pods.begin_list(),
         }
         state.watch(watch).begin_list();
@@ -191,13 +192,12 @@ impl MemberStore {
     pub(crate) fn begin_page(&self, watch: Watch, date: Option<&str>) {
         let mut state = self.state.write();
         match watch {
-            Watch::ReplicaSets => state.replica_sets.clock.begin_page(date),
-            Watch::Deployments => state.deployments.clock.begin_page(date),
+            Watch::Workloads(kind) => state.of_mut(kind).clock.begin_page(date),
             Watch::Pods => state.pods.begin_page(date),
         }
     }
 
-    /// A ReplicaSet or a Deployment exists, in this state. Returns what changed.
+    /// A local workload exists, in this state. Returns what changed.
     pub(crate) fn apply_workload(&self, mut workload: WorkloadState) -> Vec<KeyedChange> {
         let now = (self.clock)();
         let mut state = self.state.write();
@@ -212,10 +212,10 @@ impl MemberStore {
         changes.filter(|_| reported).collect()
     }
 
-    /// A ReplicaSet or a Deployment was deleted, or no longer has our labels. Returns what changed.
+    /// A local workload was deleted, or no longer has our labels. Returns what changed.
     pub(crate) fn delete_workload(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         uid: Uid,
         version: ResourceVersion,
     ) -> Vec<KeyedChange> {
@@ -246,8 +246,7 @@ impl MemberStore {
     pub(crate) fn keep(&self, watch: Watch, uid: Uid) {
         let mut state = self.state.write();
         match watch {
-            Watch::ReplicaSets => state.replica_sets.table.keep(uid),
-            Watch::Deployments => state.deployments.table.keep(uid),
+            Watch::Workloads(kind) => state.of_mut(kind).table.keep(uid),
             Watch::Pods => state.pods.keep(uid),
         }
     }
@@ -256,8 +255,7 @@ impl MemberStore {
         let now = (self.clock)();
         let mut state = self.state.write();
         let lost = match watch {
-            Watch::ReplicaSets => state.replica_sets.end_list(version),
-            Watch::Deployments => state.deployments.end_list(version),
+            Watch::Workloads(kind) => state.of_mut(kind).end_list(version),
             Watch::Pods => {
                 let lost = state.pods.end_list().into_iter();
                 let lost = lost.map(|owner| state.by_workload((owner, WorkloadChange::Pods)));
@@ -295,8 +293,7 @@ impl MemberStore {
     pub(crate) fn is_full(&self, watch: Watch) -> bool {
         let state = self.state.read();
         match watch {
-            Watch::ReplicaSets => state.replica_sets.table.is_full(),
-            Watch::Deployments => state.deployments.table.is_full(),
+            Watch::Workloads(kind) => state.of(kind).table.is_full(),
             Watch::Pods => state.pods.is_full(),
         }
     }
@@ -326,23 +323,20 @@ impl MemberStore {
         }
     }
 
-    /// The failure while the view of a kind of sets is not up to date.
-    pub(crate) fn failure(&self, kind: SetKind) -> Option<String> {
+    /// The failure while the view of a kind of workloads is not up to date.
+    pub(crate) fn failure(&self, kind: LocalKind) -> Option<String> {
         let now = (self.clock)();
         let state = self.state.read();
         let mut watches = state.watches_of(kind, now, self.stale_after);
         watches.find_map(WatchState::failure).map(str::to_owned)
     }
 
-    /// Whether the kind of the sync state, of either kind of sets, has changed since the last call.
+    /// Whether the kind of the sync state, of any kind of workloads, has changed since the last call.
     pub(crate) fn take_sync_change(&self) -> bool {
         let now = (self.clock)();
         let mut state = self.state.write();
         let sync = |kind| mem::discriminant(&state.sync_state(kind, now, self.stale_after));
-        let sync = [
-            sync(SetKind::FederatedReplicaSet),
-            sync(SetKind::FederatedDeployment),
-        ];
+        let sync = LocalKind::ALL.map(sync);
         mem::replace(&mut state.reported_sync, sync) != sync
     }
 

@@ -1,8 +1,8 @@
-//! What is known of a local workload, a ReplicaSet or a Deployment, and its pods.
+//! What is known of a local workload, a ReplicaSet, a Deployment or a LocalReplicaSet, and its pods.
 
 use std::sync::Arc;
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use jiff::Timestamp;
 use reflector::Uid;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,7 +13,7 @@ use crate::deployment_state::{DeploymentState, OwningDeployment};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadState {
     /// Namespace and name, and the kind of the set that it is a part of.
-    pub key: ObjectKey,
+    pub key: WorkloadKey,
     /// The object's uid.
     pub uid: String,
     /// The object's resourceVersion, for conditional writes.
@@ -55,7 +55,7 @@ pub struct WorkloadState {
     pub has_owners: bool,
     /// Whether a controller owns the workload: fedrs never writes it.
     pub has_controller: bool,
-    /// What only a Deployment has; `None` of a ReplicaSet.
+    /// What only a Deployment or a LocalReplicaSet has; `None` of a ReplicaSet.
     pub deployment: Option<Box<DeploymentState>>,
     /// The Deployment that is the controller of a ReplicaSet.
     pub owned_by: Option<Box<OwningDeployment>>,

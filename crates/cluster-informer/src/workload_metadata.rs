@@ -1,6 +1,6 @@
 //! The metadata of a local ReplicaSet or Deployment.
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 use jiff::Timestamp;
 use reflector::{
     Uid,
@@ -46,13 +46,13 @@ impl WorkloadMetadata {
     /// the table knows earlier ones.
     pub(crate) fn into_state(
         self,
-        kind: SetKind,
+        kind: LocalKind,
         replicas: u32,
         spec_hash: u64,
         status: WorkloadStatus,
     ) -> WorkloadState {
         WorkloadState {
-            key: ObjectKey::of_kind(kind, self.namespace, self.name),
+            key: WorkloadKey::of_kind(kind, self.namespace, self.name),
             uid: self.uid,
             resource_version: self.resource_version,
             generation: self.generation,

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 use reflector::{ResourceVersion, Uid};
@@ -28,7 +28,7 @@ pub(crate) const MAX_WORKLOADS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
     /// Boxed: the slots of a map of this size are half empty. A key shares its texts with that in the state.
-    workloads: BTreeMap<ObjectKey, Box<Entry>>,
+    workloads: BTreeMap<WorkloadKey, Box<Entry>>,
     /// Our requests to scale them.
     pub(crate) scale_requests: ScaleRequests,
     /// The bytes of the texts of all of them.
@@ -102,18 +102,18 @@ impl WorkloadTable {
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         // A map is at least half full.
-        let entry = size_of::<Entry>() + 2 * size_of::<(ObjectKey, Box<Entry>)>();
+        let entry = size_of::<Entry>() + 2 * size_of::<(WorkloadKey, Box<Entry>)>();
         let owned = self.owned.bytes();
         self.workloads.len() * entry + self.text_bytes + owned + self.deleted.bytes()
     }
 
     /// What is known of a workload.
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&WorkloadState> {
+    pub(crate) fn get(&self, key: &WorkloadKey) -> Option<&WorkloadState> {
         self.workloads.get(key).map(|entry| &entry.state)
     }
 
     /// The workload at `now`, with the replicas of the requests that may have been carried out.
-    pub(crate) fn at(&self, key: &ObjectKey, now: Timestamp) -> Option<WorkloadState> {
+    pub(crate) fn at(&self, key: &WorkloadKey, now: Timestamp) -> Option<WorkloadState> {
         let entry = self.workloads.get(key)?;
         Some(self.scale_requests.apply(entry.state.clone(), now))
     }
@@ -125,12 +125,12 @@ impl WorkloadTable {
     }
 
     /// The key of the Deployment that owns the ReplicaSet with this uid.
-    pub(crate) fn owner_of(&self, set: Uid) -> Option<&ObjectKey> {
+    pub(crate) fn owner_of(&self, set: Uid) -> Option<&WorkloadKey> {
         self.owned.owner(set)
     }
 
     /// The Deployments that have other ReplicaSets since the last call.
-    pub(crate) fn take_changed_owners(&mut self) -> BTreeSet<ObjectKey> {
+    pub(crate) fn take_changed_owners(&mut self) -> BTreeSet<WorkloadKey> {
         self.owned.take_changed()
     }
 
@@ -143,7 +143,7 @@ impl WorkloadTable {
     }
 
     /// All workloads, in the order of their keys.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &WorkloadState)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&WorkloadKey, &WorkloadState)> {
         let workloads = self.workloads.iter();
         workloads.map(|(key, entry)| (key, &entry.state))
     }
@@ -158,7 +158,7 @@ impl WorkloadTable {
     pub(crate) fn end_list(
         &mut self,
         version: ResourceVersion,
-    ) -> Vec<(ObjectKey, WorkloadChange)> {
+    ) -> Vec<(WorkloadKey, WorkloadChange)> {
         self.listing = false;
         // The member was restored from a backup: what was deleted since may exist again, with earlier versions.
         let went_back = version.is_older_than(self.newest);
@@ -262,7 +262,7 @@ impl WorkloadTable {
     /// The watch shows that the workload was deleted, or no longer has our labels.
     pub(crate) fn delete(
         &mut self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         uid: Uid,
         version: ResourceVersion,
     ) -> Option<WorkloadChange> {
@@ -289,7 +289,7 @@ impl WorkloadTable {
 
     /// The response to a write shows that the workload does not exist: the watch has not shown yet, or will never show, that it
     /// was deleted. A later version, or a list, may show it again.
-    pub(crate) fn observe_absence(&mut self, key: &ObjectKey, uid: Uid) {
+    pub(crate) fn observe_absence(&mut self, key: &WorkloadKey, uid: Uid) {
         let entry = self.workloads.get(key);
         if let Some(version) = entry.map(|entry| entry.version) {
             self.delete(key, uid, version);
@@ -347,7 +347,7 @@ impl WorkloadTable {
     }
 
     /// Our delete request for the object with this uid succeeded.
-    pub(crate) fn observe_deletion(&mut self, key: &ObjectKey, uid: Uid) {
+    pub(crate) fn observe_deletion(&mut self, key: &WorkloadKey, uid: Uid) {
         let entry = self.workloads.get(key);
         if entry.is_some_and(|entry| entry.state.id() == uid) {
             self.remove(key);
@@ -361,7 +361,7 @@ impl WorkloadTable {
         }
     }
 
-    fn remove(&mut self, key: &ObjectKey) {
+    fn remove(&mut self, key: &WorkloadKey) {
         if let Some(entry) = self.workloads.remove(key) {
             self.text_bytes -= entry.state.text_bytes();
             self.owned.replace(Some(&entry.state), None);

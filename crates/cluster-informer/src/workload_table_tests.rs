@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{deployment_state::OwningDeployment, workload::Deletion};
 
-fn key() -> ObjectKey {
-    ObjectKey::new("default", "web")
+fn key() -> WorkloadKey {
+    WorkloadKey::new("default", "web")
 }
 
 fn state(uid: &str, version: u64) -> WorkloadState {
@@ -79,7 +79,7 @@ fn s5_the_bytes_of_all_texts_are_counted() {
         })
     };
     let other = WorkloadState {
-        key: ObjectKey::new("default", "other"),
+        key: WorkloadKey::new("default", "other"),
         ..state("b", 10)
     };
     let owned = |version| {

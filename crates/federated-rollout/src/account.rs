@@ -9,12 +9,15 @@
 //! in use <= U  =>  guaranteed >= N - U
 //! ```
 //!
+//! A LocalReplicaSet makes no more than its `maxUnavailable` unavailable either, but at any time, since it evicts pods, too: its L
+//! counts whether or not it rolls.
+//!
 //! Replicas beyond N that are available lower nothing: they let a move end, and a rollout would delay it.
 
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
-    budget::Limits,
+    budget::{Budget, Limits},
     loan::reach,
     member::{Deployment, Member, MemberState},
     rollout::Rollout,
@@ -94,6 +97,10 @@ impl Account {
         let members = members.collect();
         let missing = rollout.replicas.saturating_sub(requested);
         let beyond = requested.saturating_sub(rollout.replicas);
+        // The budget is what runs beyond N: what does not run yet is none.
+        if rollout.budget == Budget::CreateFirst {
+            waiting = 0;
+        }
         Self {
             limits: rollout.limits(),
             in_use: Limits {

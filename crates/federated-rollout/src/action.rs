@@ -18,8 +18,10 @@ pub struct Write {
 pub enum Action {
     /// Write the target template and this strategy, in one write.
     Roll(Strategy),
-    /// Write this strategy, and leave the template.
+    /// Write this strategy, and leave the template. A LocalReplicaSet whose strategy becomes 0 is paused.
     Shrink(Strategy),
+    /// Write this strategy into a LocalReplicaSet that stays paused: for its evictions (L20).
+    Lend(Strategy),
     /// Change something of the spec that has no effect, such as `progressDeadlineSeconds` by one, so that no earlier write can
     /// be carried out any more.
     Fence,

@@ -10,6 +10,9 @@ pub enum Budget {
         /// Pods that may run beyond N. A percentage is rounded up.
         max_surge: Amount,
     },
+    /// No pod of N may be unavailable, and the members' workloads have no surge (L5): the caller requests one replica more than N while
+    /// pods are to be replaced, and once all are available one of them may be unavailable.
+    CreateFirst,
     /// `Recreate`: one cluster at a time, with all of its pods at once. The caller writes `type: Recreate` for a
     /// [`Roll`](crate::Action::Roll), and passes such a strategy in with `unavailable` at the member's replicas.
     Recreate,
@@ -46,6 +49,7 @@ impl Budget {
                 max_unavailable.of(replicas, false).min(replicas),
                 max_surge.of(replicas, true),
             ),
+            Self::CreateFirst => (1, 0),
             Self::Recreate => (largest, 0),
         };
         Limits {

@@ -12,13 +12,14 @@ pub(crate) fn check(rollout: &Rollout<'_>, before: &State, state: &mut State, no
     if state.failed {
         return;
     }
-    let ended = |name: &String| !state.loans.contains_key(name);
-    let mut progressed = before.loans.keys().any(ended);
+    let mut progressed =
+        (before.loans.iter()).any(|(name, loan)| !loan.evicts && !state.loans.contains_key(name));
     let mut is_counted = false;
     for member in rollout.members {
         let loan = state.loans.get_mut(member.name);
         if let (Some(loan), Some(found)) = (loan, member.writable())
             && loan.revision == rollout.target
+            && !loan.evicts
         {
             is_counted = true;
             let has_template = found.revision == rollout.target && found.is_observed();

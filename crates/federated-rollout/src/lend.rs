@@ -18,9 +18,8 @@ use crate::{
     rollout::Rollout,
     speed,
     state::{Loan, State},
-    steps::step_of,
+    steps::{may_roll, step_of},
     strategy::Strategy,
-    verdict::may_roll,
 };
 
 /// Why a member that may roll has no loan.
@@ -90,9 +89,15 @@ pub(crate) fn lend<'a>(
 
 /// Whether the member has no loan for the target, and needs one. A loan for another revision is in the way unless only the
 /// smallest part of it is left: `verdict` replaces it, or recalls it.
-fn needs_loan(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: Option<&Loan>) -> bool {
+pub(crate) fn needs_loan(
+    rollout: &Rollout<'_>,
+    found: &Deployment<'_>,
+    loan: Option<&Loan>,
+) -> bool {
     match loan {
-        None => found.revision != rollout.target || found.is_rolling(),
+        None => found.revision != rollout.target || found.has_old_pods(),
+        // It is recalled entirely first.
+        Some(_) if found.local.is_some() => false,
         Some(loan) => {
             let is_recalled = found.strategy == loan.strategy && loan.strategy.pods() == 1;
             !loan.is_for(rollout.target, found)
@@ -113,6 +118,7 @@ fn can_grow(
 ) -> bool {
     let is_used = |loan: &Loan| {
         loan.revision == rollout.target
+            && !loan.evicts
             && loan.strategy == found.strategy
             && loan.is_over(found)
             && !loan.lost
@@ -132,7 +138,7 @@ impl Concurrency {
         for member in rollout.members {
             let is_active = match present(member, state) {
                 Some((found, loan)) => {
-                    loan.is_some_and(|loan| loan.revision == rollout.target)
+                    loan.is_some_and(|loan| loan.revision == rollout.target && !loan.evicts)
                         || found.revision == rollout.target && !found.is_complete()
                 }
                 None => loan_of(member, state).is_some(),
@@ -212,11 +218,11 @@ impl Share {
         // One pod beyond its replicas runs, or may run, anyway. Replicas beyond N may use up the surge until the rollout has ended:
         // moves wait for it.
         let wanted = match wanted.pods() {
-            0 if own.surge > 0 => Strategy::WITHOUT_LOAN,
+            0 if own.surge > 0 => found.without_loan(),
             _ => wanted,
         };
         let wanted = match rollout.budget {
-            Budget::RollingUpdate { .. } => wanted,
+            Budget::RollingUpdate { .. } | Budget::CreateFirst => wanted,
             Budget::Recreate if wanted.unavailable < found.replicas || !state.loans.is_empty() => {
                 return Err(Refusal::Budget);
             }
@@ -261,6 +267,7 @@ impl Share {
                 0
             },
             lost: false,
+            evicts: false,
         })
     }
 

@@ -28,6 +28,10 @@
 //! While a member is unreachable its loan stays. Once it is lost, its loan and its replicas leave the account; when it
 //! returns, its strategy is the first thing to be written.
 //!
+//! A LocalReplicaSet in the place of a Deployment has no surge, and can be recalled entirely: without a loan its `maxUnavailable` is
+//! 0, and it is paused. It uses its strategy for evictions as well, at any time, so that a loan always ends by a recall. Members
+//! without a loan in which evictions wait get one for these (L20), and stay paused, see `evict`.
+//!
 //! # What the caller does
 //!
 //! - It publishes [`Decision::state`] with a precondition on what it has read, and so does whoever moves replicas, before
@@ -49,6 +53,7 @@ mod action;
 mod budget;
 mod deadline;
 mod decision;
+mod evict;
 mod lend;
 mod loan;
 mod member;
@@ -67,7 +72,7 @@ pub use account::{Account, MemberAccount};
 pub use action::{Action, Write};
 pub use budget::{Amount, Budget, Limits};
 pub use decision::Decision;
-pub use member::{Deployment, Member, MemberState};
+pub use member::{Deployment, LocalSet, Member, MemberState};
 pub use rollout::{Approval, OnFailure, Rollout, Speed, Step};
 pub use state::{Loan, Returned, State};
 pub use step::step;

@@ -18,7 +18,8 @@ pub(crate) fn reach(found: &Deployment<'_>, loan: Option<&Loan>) -> Strategy {
     } else {
         Strategy::default()
     };
-    live.or(loan.map(|loan| loan.strategy).unwrap_or_default())
+    live.or(found.evictable())
+        .or(loan.map(|loan| loan.strategy).unwrap_or_default())
 }
 
 impl Loan {
@@ -33,6 +34,11 @@ impl Loan {
         self.strategy.unavailable.saturating_sub(self.beyond)
     }
 
+    /// The pods that it may start, which count for the speed (L15): evictions are no updates.
+    pub(crate) fn starts(&self) -> u64 {
+        if self.evicts { 0 } else { self.strategy.pods() }
+    }
+
     /// Whether no write under this record can be carried out any more.
     pub(crate) fn is_over(&self, found: &Deployment<'_>) -> bool {
         found.generation > self.generation
@@ -41,7 +47,7 @@ impl Loan {
 
 /// The strategy to write so that no more than `allowed` is in effect; `None` if the Deployment has no more.
 ///
-/// A Deployment with old pods goes on rolling with the smallest strategy that the API server accepts, and that stays within
+/// A LocalReplicaSet can be given nothing at all. A Deployment with old pods goes on rolling with the smallest strategy that the API server accepts, and that stays within
 /// what the member has: one pod of either kind.
 pub(crate) fn smaller(
     found: &Deployment<'_>,
@@ -49,6 +55,10 @@ pub(crate) fn smaller(
     allowed: Strategy,
 ) -> Option<Strategy> {
     let live = found.strategy;
+    if found.local.is_some() {
+        let goal = live.and(allowed);
+        return (goal != live).then_some(goal);
+    }
     let lent = loan.map_or(live, |loan| loan.strategy);
     let goal = match live.and(allowed) {
         goal if goal.pods() > 0 => goal,

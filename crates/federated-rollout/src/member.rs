@@ -33,7 +33,7 @@ pub enum MemberState {
     Lost,
 }
 
-/// A Deployment in a member.
+/// A Deployment in a member, or a LocalReplicaSet in its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Deployment<'a> {
     /// `spec.replicas`, r.
@@ -45,7 +45,7 @@ pub struct Deployment<'a> {
     pub highest_replicas: u64,
     /// The revision of `spec.template`. Equal revisions have equal templates.
     pub revision: &'a str,
-    /// `spec.strategy`.
+    /// `spec.strategy`; of a LocalReplicaSet `spec.deploymentStrategy.maxUnavailable`, without a surge.
     pub strategy: Strategy,
     /// `metadata.generation`: the precondition of every write, together with the uid.
     pub generation: i64,
@@ -64,6 +64,21 @@ pub struct Deployment<'a> {
     pub updated_available: u64,
     /// Whether a pod has started within the last [`Speed::min_delay`](crate::Speed::min_delay). Read only if there is a speed.
     pub started_lately: bool,
+    /// What only a LocalReplicaSet has; `None` of a Deployment.
+    pub local: Option<LocalSet>,
+}
+
+/// A LocalReplicaSet in a member. Without a loan it is paused, and has a `maxUnavailable` of 0: then no available pod is updated or
+/// evicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalSet {
+    /// `spec.paused`: no update begins. Evictions do.
+    pub paused: bool,
+    /// Evictions of available pods that wait for a part of the budget.
+    pub waiting_evictions: u64,
+    /// Pods that evictions through the API server may make unavailable: its PodDisruptionBudget lends them, perhaps from an earlier
+    /// strategy.
+    pub evictable: u64,
 }
 
 impl Deployment<'_> {
@@ -72,15 +87,38 @@ impl Deployment<'_> {
         self.observed_generation >= self.generation
     }
 
-    /// Whether its controller can still make use of the strategy: it has pods of another template, or may not know the current
-    /// one. A Deployment with pods of one template only ever scales them to `replicas`, whatever the strategy.
-    pub(crate) fn is_rolling(&self) -> bool {
+    /// Whether it has pods of another template, or may not know the current one.
+    pub(crate) fn has_old_pods(&self) -> bool {
         !self.is_observed() || self.pods > self.updated
+    }
+
+    /// Whether its controller can still make use of the strategy. A Deployment with pods of one template only ever scales them to
+    /// `replicas`, whatever the strategy; a LocalReplicaSet evicts pods as well.
+    pub(crate) fn is_rolling(&self) -> bool {
+        self.has_old_pods() || self.local.is_some() && self.strategy.pods() > 0
+    }
+
+    /// What it has without a loan.
+    pub(crate) fn without_loan(&self) -> Strategy {
+        match self.local {
+            Some(_) => Strategy::default(),
+            None => Strategy::WITHOUT_LOAN,
+        }
+    }
+
+    /// What evictions through the API server may make unavailable, whatever the strategy is now.
+    pub(crate) fn evictable(&self) -> Strategy {
+        Strategy::new(self.local.map_or(0, |local| local.evictable), 0)
+    }
+
+    /// Evictions that wait for a part of the budget.
+    pub(crate) fn waiting_evictions(&self) -> u64 {
+        self.local.map_or(0, |local| local.waiting_evictions)
     }
 
     /// Whether all of `replicas` that can run have the current template and are available, and no other pods are left.
     pub(crate) fn is_complete(&self) -> bool {
-        !self.is_rolling() && self.updated_available + self.pending >= self.replicas
+        !self.has_old_pods() && self.updated_available + self.pending >= self.replicas
     }
 
     /// How many pods that run can be replaced at once with `strategy`: pending ones use up theirs, and where there are any, pods

@@ -30,7 +30,7 @@ pub(crate) fn left(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) ->
     loans.fold(all, |left, loan| Left {
         unavailable: left.unavailable.saturating_sub(loan.within()),
         surge: left.surge.saturating_sub(loan.strategy.surge),
-        pods: left.pods.saturating_sub(loan.strategy.pods()),
+        pods: left.pods.saturating_sub(loan.starts()),
     })
 }
 
@@ -47,6 +47,10 @@ pub(crate) fn allowed(rollout: &Rollout<'_>, state: &State, limits: Limits) -> V
                 surge: lent_surge,
             } = loan.strategy;
             let within = loan.within().min(unavailable);
+            if loan.evicts {
+                unavailable -= within;
+                return Strategy::new(lent.min(loan.beyond) + within, 0);
+            }
             let allowed_unavailable = (lent.min(loan.beyond) + within).min(pods);
             unavailable -= within;
             pods -= allowed_unavailable;

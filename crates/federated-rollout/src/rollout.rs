@@ -84,7 +84,15 @@ impl Rollout<'_> {
     pub(crate) fn limits(&self) -> Limits {
         let present = (self.members.iter()).filter(|member| member.state != MemberState::Lost);
         let replicas = present.filter_map(|member| member.deployment.map(|found| found.replicas));
-        self.budget
-            .resolve(self.replicas, replicas.max().unwrap_or_default())
+        let largest = replicas.clone().max().unwrap_or_default();
+        let limits = self.budget.resolve(self.replicas, largest);
+        if self.budget != Budget::CreateFirst {
+            return limits;
+        }
+        let beyond = replicas.sum::<u64>().saturating_sub(self.replicas);
+        Limits {
+            unavailable: limits.unavailable.min(beyond),
+            ..limits
+        }
     }
 }

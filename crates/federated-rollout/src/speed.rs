@@ -9,9 +9,10 @@
 //! added to what the member has until the new template is seen there and `min_delay` has passed. A portion of 1 has no room for
 //! that: then the template is replaced if no pod has started lately, as with a pod that never becomes available.
 //!
-//! Two cases are not foreseen, since the Deployment's controller acts by itself: with a portion of 1, that such a pod becomes
+//! Three cases are not foreseen, since the Deployment's controller acts by itself: with a portion of 1, that such a pod becomes
 //! available in the moment in which the template is replaced; and that a controller creates no pods for `min_delay`, and then
-//! does so in that moment.
+//! does so in that moment. And a LocalReplicaSet carries out what it has recorded within a loan: after this was given back, if its
+//! controller has ended in between.
 
 use jiff::Timestamp;
 
@@ -30,6 +31,9 @@ pub(crate) fn room(rollout: &Rollout<'_>, state: &State, now: Timestamp) -> u64 
     };
     let lent = rollout.members.iter().map(|member| {
         let loan = loan_of(member, state);
+        if loan.is_some_and(|loan| loan.evicts) {
+            return 0;
+        }
         let lent = || loan.map(|loan| loan.strategy).unwrap_or_default();
         let reach = present(member, state).map_or_else(lent, |(found, loan)| reach(found, loan));
         reach.pods() + loan.map(|loan| loan.replaced).unwrap_or_default()
@@ -60,9 +64,9 @@ pub(crate) fn record_returns(
         return;
     };
     let returned = before.loans.iter().map(|(name, loan)| {
-        let pods = loan.strategy.pods() + loan.replaced;
+        let pods = loan.starts() + loan.replaced;
         let kept = state.loans.get(name);
-        pods.saturating_sub(kept.map_or(0, |kept| kept.strategy.pods() + kept.replaced))
+        pods.saturating_sub(kept.map_or(0, |kept| kept.starts() + kept.replaced))
     });
     let returned = returned.filter(|pods| *pods > 0);
     let returned: Vec<_> = returned.map(|pods| Returned { pods, at: now }).collect();

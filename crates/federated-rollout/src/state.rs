@@ -47,6 +47,9 @@ pub struct Loan {
     pub replaced: u64,
     /// The member was lost with it: it has to be recalled when the member returns.
     pub lost: bool,
+    /// It is for evictions in a LocalReplicaSet, and no template is written with it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub evicts: bool,
 }
 
 /// A part of the speed that was given back.
@@ -70,6 +73,7 @@ impl Loan {
             available: _,
             replaced,
             lost,
+            evicts,
         } = self;
         *strategy == other.strategy
             && *beyond == other.beyond
@@ -77,6 +81,7 @@ impl Loan {
             && *generation == other.generation
             && *replaced == other.replaced
             && *lost == other.lost
+            && *evicts == other.evicts
     }
 }
 

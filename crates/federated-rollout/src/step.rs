@@ -8,6 +8,7 @@ use crate::{
     action::{Action, Write},
     deadline,
     decision::Decision,
+    evict,
     lend::lend,
     loan::smaller,
     member::Member,
@@ -33,6 +34,7 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
     let mut writes = judge(rollout, &mut state);
     speed::record_returns(rollout, recorded, &mut state, now);
     deadline::check(rollout, recorded, &mut state, now);
+    evict::lend(rollout, &mut state);
     let lent_before = state.loans.len();
     let unlimited = Rollout {
         speed: None,
@@ -46,7 +48,10 @@ pub fn step(rollout: &Rollout<'_>, recorded: &State, now: Timestamp) -> Decision
     if state.loans.len() > lent_before {
         state.progressed.get_or_insert(now);
     }
-    let roll = |member: &&Member<'_>| write(member, Action::Roll(Strategy::WITHOUT_LOAN));
+    let roll = |member: &&Member<'_>| {
+        let strategy = member.writable()?.without_loan();
+        write(member, Action::Roll(strategy))
+    };
     writes.extend(empty.iter().filter_map(roll));
 
     let account = Account::of(rollout, &state);

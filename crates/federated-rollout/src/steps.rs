@@ -40,6 +40,11 @@ pub(crate) fn has_begun(rollout: &Rollout<'_>, state: &State, member: &Member<'_
     step_of(rollout, member) < state.begun.len()
 }
 
+/// Whether a member may get the target template now.
+pub(crate) fn may_roll(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
+    !rollout.paused && !state.failed && !member.cordoned && has_begun(rollout, state, member)
+}
+
 /// Begins the steps that may begin at `now`.
 pub(crate) fn advance(rollout: &Rollout<'_>, state: &mut State, now: Timestamp) -> Stage {
     let names = rollout.steps.iter().map(|step| step.name);
@@ -76,7 +81,7 @@ fn forget_changed(state: &mut State, names: &[String]) {
 fn wait(rollout: &Rollout<'_>, state: &mut State, now: Timestamp) -> Option<Stage> {
     let next = state.begun.len();
     if let Some(last) = next.checked_sub(1) {
-        if !is_complete(rollout, last) {
+        if !is_complete(rollout, state, last) {
             state.soaking_since = None;
             return Some(Stage::Updating(last));
         }
@@ -97,10 +102,15 @@ fn wait(rollout: &Rollout<'_>, state: &mut State, now: Timestamp) -> Option<Stag
 }
 
 /// Whether all members of a step that it waits for are updated and available.
-fn is_complete(rollout: &Rollout<'_>, step: usize) -> bool {
+fn is_complete(rollout: &Rollout<'_>, state: &State, step: usize) -> bool {
     let mut members = (rollout.members.iter())
         .filter(|member| !member.is_skipped() && step_of(rollout, member) == step);
-    members.all(|member| member.has_completed(rollout.target))
+    // A LocalReplicaSet is not before its loan is back: until it has observed the recall, its status says nothing.
+    let is_recalled = |member: &Member<'_>| {
+        let loan = state.loans.get(member.name).filter(|loan| !loan.evicts);
+        loan.is_none() || member.deployment.is_none_or(|found| found.local.is_none())
+    };
+    members.all(|member| member.has_completed(rollout.target) && is_recalled(member))
 }
 
 /// The revision with which a missing Deployment of the member is created, if that is not the target: the previous one while its

@@ -2,11 +2,12 @@
 
 use crate::{
     action::Action,
+    evict,
     loan::{reach, smaller},
     member::{Deployment, Member, MemberState},
     rollout::Rollout,
     state::{Loan, State},
-    steps::has_begun,
+    steps::{has_begun, may_roll},
     strategy::Strategy,
 };
 
@@ -17,11 +18,6 @@ pub(crate) enum Verdict {
     /// It is recorded like this.
     Record(Loan),
     Write(Action),
-}
-
-/// Whether a member may get the target template now.
-pub(crate) fn may_roll(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) -> bool {
-    !rollout.paused && !state.failed && !member.cordoned && has_begun(rollout, state, member)
 }
 
 /// What becomes of the `loan` of `member`, which may be `allowed` at most.
@@ -39,6 +35,12 @@ pub(crate) fn of(
         }),
         (MemberState::Lost | MemberState::Unknown, _) => Verdict::Keep,
         (MemberState::Writable, None) => Verdict::End,
+        (MemberState::Writable, Some(found)) if loan.evicts => {
+            let is_needed = !loan.lost
+                && allowed.covers(loan.strategy)
+                && evict::needs_loan(rollout, state, member, found);
+            evicting(found, loan, is_needed)
+        }
         (MemberState::Writable, Some(found)) => {
             let is_due = !member.cordoned && has_begun(rollout, state, member);
             let is_due = is_due && !loan.lost && !is_replaced_at_speed(rollout, found, loan);
@@ -69,6 +71,11 @@ fn settled(
     if !loan.is_over(found) || !found.is_observed() {
         return None;
     }
+    if found.local.is_some() && found.strategy.pods() == 0 {
+        // It was recalled; or it was never written, and is recorded anew.
+        let is_recalled = !is_kept || found.revision == rollout.target;
+        return is_recalled.then_some(Verdict::End);
+    }
     if !found.is_rolling() {
         let is_unused = !is_kept || found.revision == rollout.target && found.is_complete();
         return is_unused.then_some(Verdict::End);
@@ -82,7 +89,7 @@ fn settled(
         strategy,
         beyond: loan.beyond.min(strategy.unavailable),
         // It is recalled once only the smallest strategy is left.
-        lost: loan.lost && strategy.pods() > 1,
+        lost: loan.lost && (strategy.pods() > 1 || found.local.is_some()),
         ..loan.clone()
     };
     (reduced != *loan).then_some(Verdict::Record(reduced))
@@ -92,10 +99,12 @@ fn settled(
 fn go_on(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan, may_roll: bool) -> Verdict {
     let has_template = found.revision == rollout.target;
     let is_current = loan.revision == rollout.target;
-    if has_template && found.is_complete() || found.generation < loan.generation {
+    let is_complete = found.is_complete() && found.waiting_evictions() == 0;
+    if has_template && is_complete || found.generation < loan.generation {
         return recall(found, loan, Strategy::default());
     }
-    if has_template && is_current && loan.is_over(found) || !may_roll {
+    let is_paused = found.local.is_some_and(|local| local.paused);
+    if has_template && is_current && loan.is_over(found) && !is_paused || !may_roll {
         return Verdict::Keep;
     }
     if is_current && loan.generation == found.generation {
@@ -118,6 +127,19 @@ fn go_on(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan, may_roll: b
         },
         ..loan.clone()
     })
+}
+
+/// What becomes of a loan for evictions, which ends as soon as none waits: a pod whose eviction has begun counts as unavailable.
+fn evicting(found: &Deployment<'_>, loan: &Loan, is_needed: bool) -> Verdict {
+    match (loan.is_over(found), found.is_observed()) {
+        (false, _) if is_needed && found.generation == loan.generation => {
+            Verdict::Write(Action::Lend(loan.strategy))
+        }
+        (true, false) => Verdict::Keep,
+        (true, true) if found.strategy.pods() == 0 => Verdict::End,
+        (true, true) if is_needed => Verdict::Keep,
+        _ => recall(found, loan, Strategy::default()),
+    }
 }
 
 /// The write that makes the loan smaller, if one is needed.

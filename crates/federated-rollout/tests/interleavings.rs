@@ -34,6 +34,7 @@ fn setup() -> impl Strategy<Value = Setup> {
                     soak,
                     approval,
                     max_concurrent,
+                    is_local: false,
                 }
             },
         )
@@ -74,6 +75,30 @@ fn any_op_and_move() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// Those, and evictions, in members with LocalReplicaSets.
+fn any_local_op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        20 => any_op(),
+        2 => (0..4_usize, 0..8_usize).prop_map(|(cluster, pod)| Op::Evict(cluster, pod)),
+    ]
+}
+
+fn any_local_op_and_move() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        20 => any_op_and_move(),
+        2 => (0..4_usize, 0..8_usize).prop_map(|(cluster, pod)| Op::Evict(cluster, pod)),
+    ]
+}
+
+/// Without a surge (L5).
+fn of_local_sets(setup: Setup) -> Setup {
+    Setup {
+        surge: 0,
+        is_local: true,
+        ..setup
+    }
+}
+
 fn run(setup: Setup, ops: Vec<Op>) {
     let mut world = World::new(setup);
     for op in ops {
@@ -109,5 +134,20 @@ proptest! {
     #[test]
     fn l15_never_more_pods_start_in_a_time(setup in setup(), portion in 2..4_u64, ops in prop::collection::vec(any_op(), 0..120)) {
         run(Setup { portion: Some(portion), ..setup }, ops);
+    }
+
+    #[test]
+    fn l14_l20_evictions_and_updates_in_all_members_share_the_budget(setup in setup(), ops in prop::collection::vec(any_local_op(), 0..120)) {
+        run(of_local_sets(setup), ops);
+    }
+
+    #[test]
+    fn l14_l20_moves_and_losses_share_the_budget_with_evictions(setup in setup(), ops in prop::collection::vec(any_local_op_and_move(), 0..120)) {
+        run(of_local_sets(setup), ops);
+    }
+
+    #[test]
+    fn l15_never_more_pods_start_in_a_time_in_local_sets(setup in setup(), portion in 2..4_u64, ops in prop::collection::vec(any_local_op(), 0..120)) {
+        run(Setup { portion: Some(portion), ..of_local_sets(setup) }, ops);
     }
 }

@@ -11,8 +11,8 @@
 //! Rollout   PATCH template and strategy, or the strategy, of a Deployment, conditional as a Scale
 //! ```
 //!
-//! The kind of the set decides the kind of the local workload: a ReplicaSet or a Deployment. The template of a Deployment that
-//! exists is written by a Rollout only, since any difference replaces its pods.
+//! The set decides the kind of the local workload: a ReplicaSet, a Deployment, or a LocalReplicaSet, which is written as a Deployment
+//! is. The template of a Deployment that exists is written by a Rollout only, since any difference replaces its pods.
 //!
 //! The generation counts changes of the spec alone and never decreases: a write that was decided for another
 //! spec fails, and the changes of the status during a move do not matter.
@@ -34,9 +34,9 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::{DeploymentObject, MemberView, WorkloadState};
+use cluster_informer::{DeploymentObject, LocalReplicaSetObject, MemberView, WorkloadState};
 use federated_rollout::Action as RolloutAction;
-use fedrs_api::{DeletionPolicy, ObjectKey, SetKind};
+use fedrs_api::{DeletionPolicy, LocalKind, WorkloadKey};
 use kube::Client;
 use serde::Serialize;
 use tokio::{
@@ -51,7 +51,6 @@ use crate::{
     config::NamespacesConfig,
     frs_store::Entry,
     host_namespaces::HostNamespaces,
-    local_kind::{local_kind, local_resource},
     manifest::{Source, Workload},
     metrics::Metrics,
 };
@@ -133,7 +132,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 struct LocalWorkload<'a> {
     executor: &'a Executor,
     member: &'a MemberAccess,
-    key: &'a ObjectKey,
+    key: &'a WorkloadKey,
 }
 
 impl Executor {
@@ -192,7 +191,7 @@ impl Executor {
                 let set = LocalWorkload {
                     executor: &this,
                     member: &access,
-                    key: &frs.key,
+                    key: &frs.workload_key(),
                 };
                 let source = Source {
                     frs,
@@ -221,7 +220,7 @@ impl Executor {
     /// Releases or deletes the local workload of a federated set that is being deleted (F5).
     pub(crate) async fn release_or_delete(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         member: &MemberAccess,
         uid: &str,
         policy: DeletionPolicy,
@@ -286,7 +285,7 @@ impl LocalWorkload<'_> {
     fn writes_template(self, change: &SetChange) -> bool {
         match change {
             SetChange::Create { .. } => true,
-            SetChange::Overwrite { .. } => self.key.kind == SetKind::FederatedReplicaSet,
+            SetChange::Overwrite { .. } => self.key.kind == LocalKind::ReplicaSet,
             SetChange::Rollout { action, .. } => matches!(action, RolloutAction::Roll(_)),
             SetChange::Scale { .. } | SetChange::LabelPods { .. } => false,
         }
@@ -340,10 +339,13 @@ impl LocalWorkload<'_> {
         self.collection_of(self.key.kind)
     }
 
-    /// The path of the local workloads of the sets of a kind.
-    fn collection_of(self, kind: SetKind) -> String {
-        let (namespace, resource) = (&self.key.namespace, local_resource(kind));
-        format!("/apis/apps/v1/namespaces/{namespace}/{resource}")
+    /// The path of the local workloads of a kind.
+    fn collection_of(self, kind: LocalKind) -> String {
+        let (version, resource) = (kind.api_version(), kind.resource());
+        format!(
+            "/apis/{version}/namespaces/{}/{resource}",
+            self.key.namespace
+        )
     }
 
     async fn get(self) -> Result<LiveSet, CallError> {
@@ -374,12 +376,16 @@ impl LocalWorkload<'_> {
     ) -> Result<Outcome, CallError> {
         let client = &self.member.client;
         let set = match self.key.kind {
-            SetKind::FederatedReplicaSet => {
+            LocalKind::ReplicaSet => {
                 let call = calls::write::<WorkloadState>(client, method, path, body);
                 self.call(verb, call).await?
             }
-            SetKind::FederatedDeployment => {
+            LocalKind::Deployment => {
                 let call = calls::write::<DeploymentObject>(client, method, path, body);
+                self.call(verb, call).await?.into()
+            }
+            LocalKind::LocalReplicaSet => {
+                let call = calls::write::<LocalReplicaSetObject>(client, method, path, body);
                 self.call(verb, call).await?.into()
             }
         };
@@ -393,7 +399,7 @@ impl LocalWorkload<'_> {
 
     /// The kind of the workload.
     fn kind(self) -> &'static str {
-        local_kind(self.key.kind)
+        self.key.kind.as_str()
     }
 }
 

@@ -8,8 +8,9 @@ use std::{
 use controller_base::selector_index::{MAX_KNOWN, SelectorIndex};
 use fedrs_api::{
     DeletionPolicy, FederatedDeployment, FederatedDeploymentSpec, FederatedReplicaSet,
-    FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, ObjectKey,
-    RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate, preferences_hash,
+    FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, LocalKind, MAX_ENTRIES,
+    ObjectKey, RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate,
+    preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -38,6 +39,8 @@ pub(crate) struct Entry {
     pub(crate) deletion_policy: Option<DeletionPolicy>,
     /// Hash of its preferences annotation, also of an invalid one.
     pub(crate) preferences_hash: Option<String>,
+    /// The kind of its local workloads.
+    pub(crate) local: LocalKind,
     /// The valid spec, or what is wrong with it (F4).
     pub(crate) valid: Result<Arc<ValidFrs>, Vec<FieldError>>,
     /// How a FederatedDeployment rolls out a new template.
@@ -201,6 +204,7 @@ impl Entry {
             && self.rollout == other.rollout
             && self.federation == other.federation
             && self.deletion_policy == other.deletion_policy
+            && self.local == other.local
     }
 
     pub(crate) fn derive(kind: SetKind, object: FrsObject, federation: &str) -> Self {
@@ -209,6 +213,7 @@ impl Entry {
         let Read {
             federation: own_federation,
             deletion_policy,
+            local,
             valid,
             rollout,
         } = match kind {
@@ -238,6 +243,7 @@ impl Entry {
             times_restored: 0,
             federation: own_federation,
             deletion_policy: deletion_policy.filter(|_| is_complete),
+            local,
             valid: valid.map(Arc::new),
             rollout,
             desired,
@@ -270,7 +276,7 @@ impl Entry {
         }
     }
 
-    /// What only the local Deployments of a FederatedDeployment have.
+    /// What only the local workloads of a FederatedDeployment have.
     pub(crate) fn deployment(&self) -> DeploymentSettings {
         let settings = self.rollout.as_deref().map(DeploymentSettings::from);
         settings.unwrap_or_default()
@@ -281,6 +287,7 @@ impl Entry {
 struct Read {
     federation: String,
     deletion_policy: Option<DeletionPolicy>,
+    local: LocalKind,
     valid: Result<ValidFrs, Vec<FieldError>>,
     rollout: Option<Arc<RolloutSettings>>,
 }
@@ -289,7 +296,7 @@ impl Read {
     fn replica_set(object: &FrsObject) -> Self {
         let spec = match object.read_spec::<FederatedReplicaSetSpec>() {
             Ok(spec) => spec,
-            Err(unreadable) => return Self::unreadable(unreadable),
+            Err(unreadable) => return Self::unreadable(LocalKind::ReplicaSet, unreadable),
         };
         let frs = FederatedReplicaSet {
             metadata: object.metadata.clone(),
@@ -300,6 +307,7 @@ impl Read {
             valid: ValidFrs::check(&frs),
             federation: frs.spec.federation,
             deletion_policy: Some(frs.spec.deletion_policy),
+            local: LocalKind::ReplicaSet,
             rollout: None,
         }
     }
@@ -307,7 +315,7 @@ impl Read {
     fn deployment(object: &FrsObject) -> Self {
         let spec = match object.read_spec::<FederatedDeploymentSpec>() {
             Ok(spec) => spec,
-            Err(unreadable) => return Self::unreadable(unreadable),
+            Err(unreadable) => return Self::unreadable(LocalKind::Deployment, unreadable),
         };
         let deployment = FederatedDeployment {
             metadata: object.metadata.clone(),
@@ -322,12 +330,15 @@ impl Read {
             valid,
             federation: deployment.spec.federation,
             deletion_policy: Some(deployment.spec.deletion_policy),
+            local: deployment.spec.local_kind.unwrap_or_default().into(),
             rollout,
         }
     }
 
-    fn unreadable(unreadable: UnreadableSpec) -> Self {
+    /// A set whose kind of local workloads may be another one: nothing is decided for it.
+    fn unreadable(local: LocalKind, unreadable: UnreadableSpec) -> Self {
         Self {
+            local,
             federation: unreadable.federation,
             deletion_policy: None,
             valid: Err(vec![unreadable.error]),

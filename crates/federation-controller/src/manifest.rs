@@ -1,4 +1,4 @@
-//! The local workload as fedrs writes it: an apps/v1 ReplicaSet or Deployment of the federated set's own name and namespace.
+//! The local workload as fedrs writes it: a ReplicaSet, Deployment or LocalReplicaSet of the federated set's own name and namespace.
 //!
 //! It borrows from the set, and its template stays a text. The order of the fields is that of their names: the hashes of the
 //! texts are stored in members and statuses.
@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 
 use federated_rollout::{Budget, Strategy};
 use fedrs_api::{
-    JsonText, RolloutSettings, SetKind, SettingsHash, ValidFrs, ValidTemplate, annotations, labels,
+    JsonText, LocalKind, RolloutSettings, SettingsHash, ValidFrs, ValidTemplate, annotations,
+    labels,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::local_kind::local_kind;
 
 /// Labels or annotations.
 type Texts<'a> = BTreeMap<&'a str, &'a str>;
@@ -26,13 +25,13 @@ pub(crate) const NO_PROGRESS_DEADLINE: u32 = i32::MAX.unsigned_abs();
 pub(crate) struct Source<'a> {
     /// The set. Its key has the kind.
     pub(crate) frs: &'a ValidFrs,
-    /// What only Deployments have.
+    /// What only Deployments and LocalReplicaSets have.
     pub(crate) deployment: DeploymentSettings,
     /// The federation that owns the workload (F40).
     pub(crate) federation: &'a str,
 }
 
-/// What a Deployment has and a ReplicaSet has not, apart from the strategy, which is lent. The same in each member. The default
+/// What a Deployment or a LocalReplicaSet has and a ReplicaSet has not, apart from the strategy, which is lent. The same in each member. The default
 /// is that of API servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeploymentSettings {
@@ -42,6 +41,8 @@ pub(crate) struct DeploymentSettings {
     pub(crate) revision_history_limit: u32,
     /// Whether a loan is written as the type `Recreate`.
     pub(crate) recreates: bool,
+    /// The `minDelay` of the `deploySpeed` with which a loan is written into a LocalReplicaSet, in seconds.
+    pub(crate) min_delay: Option<u32>,
 }
 
 impl From<&RolloutSettings> for DeploymentSettings {
@@ -52,6 +53,10 @@ impl From<&RolloutSettings> for DeploymentSettings {
             progress_deadline_seconds: deadline.unwrap_or(NO_PROGRESS_DEADLINE),
             revision_history_limit: rollout.revision_history_limit,
             recreates: rollout.budget == Budget::Recreate,
+            min_delay: rollout.order.speed.map(|speed| {
+                let seconds = speed.min_delay.as_secs().max(1);
+                u32::try_from(seconds).unwrap_or(NO_PROGRESS_DEADLINE)
+            }),
         }
     }
 }
@@ -62,6 +67,7 @@ impl Default for DeploymentSettings {
             progress_deadline_seconds: 600,
             revision_history_limit: 10,
             recreates: false,
+            min_delay: None,
         }
     }
 }
@@ -87,7 +93,11 @@ struct Metadata<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deployment_strategy: Option<LocalStrategy>,
     pub(crate) min_ready_seconds: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress_deadline_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +161,38 @@ impl From<Strategy> for RollingUpdate {
     }
 }
 
+/// `deploymentStrategy` of a LocalReplicaSet, whose API server would default and round it as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LocalStrategy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deploy_speed: Option<DeploySpeed>,
+    max_unavailable: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeploySpeed {
+    min_delay: u32,
+    update_portion: u32,
+}
+
+impl LocalStrategy {
+    /// The strategy of a loan. With a speed as many pods begin to be updated in any `min_delay` seconds: all loans together are
+    /// within the portion (L15), but pods that are not available cost no budget.
+    pub(crate) fn of(strategy: Strategy, min_delay: Option<u32>) -> Self {
+        let pods = i32::try_from(strategy.unavailable).unwrap_or(i32::MAX);
+        let max_unavailable = pods.unsigned_abs();
+        Self {
+            deploy_speed: min_delay.map(|min_delay| DeploySpeed {
+                min_delay,
+                update_portion: max_unavailable.max(1),
+            }),
+            max_unavailable,
+        }
+    }
+}
+
 impl<'a> Source<'a> {
     /// The template with the labels of the set and the federation, so that a member's other pods are never watched.
     pub(crate) fn template(&self) -> Template<'a> {
@@ -177,26 +219,27 @@ impl<'a> Source<'a> {
     }
 
     fn spec(&self, replicas: Option<u32>) -> Spec<'a> {
-        let deployment = match self.frs.key.kind {
-            SetKind::FederatedReplicaSet => None,
-            SetKind::FederatedDeployment => Some(self.deployment),
-        };
+        let local = self.frs.local;
+        let is_local = local == LocalKind::LocalReplicaSet;
+        let deployment = Some(self.deployment).filter(|_| local != LocalKind::ReplicaSet);
         Spec {
+            deployment_strategy: is_local.then(|| LocalStrategy::of(Strategy::default(), None)),
             min_ready_seconds: self.frs.min_ready_seconds,
+            paused: is_local.then_some(true),
             progress_deadline_seconds: deployment
                 .map(|settings| settings.progress_deadline_seconds),
             replicas,
             revision_history_limit: deployment.map(|settings| settings.revision_history_limit),
             selector: &self.frs.selector,
-            strategy: deployment.map(|_| Strategy::WITHOUT_LOAN.into()),
+            strategy: (local == LocalKind::Deployment).then(|| Strategy::WITHOUT_LOAN.into()),
             template: self.template(),
         }
     }
 }
 
 impl<'a> Workload<'a> {
-    /// The local workload in `member` with `replicas`. A Deployment has [`Strategy::WITHOUT_LOAN`]: a larger one comes with a
-    /// template only.
+    /// The local workload in `member` with `replicas`. A Deployment has [`Strategy::WITHOUT_LOAN`], and a LocalReplicaSet is paused
+    /// with a `maxUnavailable` of 0: more comes with a loan only.
     ///
     /// The pods carry the labels of the set and the federation; the selector is the user's own, so that pods left behind are
     /// adopted (F30).
@@ -207,8 +250,8 @@ impl<'a> Workload<'a> {
         let mut labels = with_own(&frs.labels, frs, federation);
         labels.insert(labels::MEMBER_CLUSTER, member);
         Self {
-            api_version: "apps/v1",
-            kind: local_kind(frs.key.kind),
+            api_version: frs.local.api_version(),
+            kind: frs.local.as_str(),
             metadata: Metadata {
                 labels,
                 name: &frs.key.name,

@@ -20,7 +20,7 @@ const PART_BUCKETS: [f64; 9] = [
 ];
 
 /// The calls that are measured.
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "get",
     "get replicaset",
     "create",
@@ -28,6 +28,7 @@ const VERBS: [&str; 16] = [
     "overwrite",
     "roll",
     "shrink",
+    "lend",
     "fence",
     "compare template",
     "release",

@@ -22,8 +22,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use cluster_informer::{Health, SyncState};
 use dashmap::DashSet;
 use fedrs_api::{
-    EventReason, FederatedReplicaSetStatus, ObjectKey, SetKind, TimeLimit, ValidFrs, names,
-    revision_name,
+    EventReason, FederatedReplicaSetStatus, LocalKind, ObjectKey, SetKind, TimeLimit, ValidFrs,
+    WorkloadKey, names, revision_name,
 };
 use futures::future::join;
 use jiff::Timestamp;
@@ -208,7 +208,7 @@ impl Reconciler {
             events: decided.events,
             moving: decided.moving,
         };
-        self.confirm_watches(key, &decided.unconfirmed);
+        self.confirm_watches(&key.workload(entry.local), &decided.unconfirmed);
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let mut actions = decided.actions;
@@ -236,7 +236,7 @@ impl Reconciler {
         let events = latest.iter().chain(&earlier).filter_map(|action| {
             let outcome = outcomes.get(&action.member)?;
             event_of(
-                key,
+                (key, entry.local),
                 &action.member,
                 (&action.event, action.is_news),
                 outcome,
@@ -245,7 +245,7 @@ impl Reconciler {
         for event in at_once(events) {
             self.record(key, entry, event);
         }
-        self.relist_contradicted(key, &status, &outcomes);
+        self.relist_contradicted(&key.workload(entry.local), &status, &outcomes);
         self.put_and_publish(key, entry, status, work).await;
         if outcomes.values().any(Outcome::needs_retry) {
             self.queue.add_check(key.clone(), RETRY);
@@ -256,7 +256,7 @@ impl Reconciler {
     }
 
     /// Asks for the proof that the watches of these members' workloads work: the check lacks nothing else.
-    fn confirm_watches(&self, key: &ObjectKey, members: &[String]) {
+    fn confirm_watches(&self, key: &WorkloadKey, members: &[String]) {
         for access in members.iter().filter_map(|name| self.members.access(name)) {
             access.store.confirm_workloads(key);
         }
@@ -266,7 +266,7 @@ impl Reconciler {
     /// member, or a proxy, once reported wrongly.
     fn relist_contradicted(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         status: &FederatedReplicaSetStatus,
         outcomes: &Outcomes,
     ) {
@@ -299,7 +299,7 @@ impl Reconciler {
         check::bound_times(&mut previous.clusters, now, &self.config);
         for late in arrived {
             if let Some(event) = event_of(
-                key,
+                (key, entry.local),
                 &late.member,
                 (&late.event, late.is_news),
                 &late.outcome,
@@ -309,7 +309,11 @@ impl Reconciler {
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             previous = check::with_outcomes(previous, &outcomes, late.desired, now, &self.config);
         }
-        (previous, self.snapshot_members(key, &pending, grace_period))
+        let key = key.workload(entry.local);
+        (
+            previous,
+            self.snapshot_members(&key, &pending, grace_period),
+        )
     }
 
     /// What is lent to members, as far as the host has recorded it.
@@ -328,7 +332,7 @@ impl Reconciler {
     /// All members; those in `pending` have not answered a write. `grace_period` overrides their own.
     fn snapshot_members(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         pending: &BTreeSet<String>,
         grace_period: Option<TimeLimit>,
     ) -> Vec<check::Member> {
@@ -393,9 +397,9 @@ impl Reconciler {
     }
 }
 
-/// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
+/// The event of the outcome of an action on a `local` workload of `key` in `cluster`; `done` is the event if the action was carried out.
 fn event_of(
-    key: &ObjectKey,
+    (key, local): (&ObjectKey, LocalKind),
     cluster: &str,
     (done, is_news): (&Event, bool),
     outcome: &Outcome,
@@ -406,7 +410,7 @@ fn event_of(
     {
         tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
     }
-    let event = outcome_event(key.kind, cluster, done, outcome)?;
+    let event = outcome_event(local, cluster, done, outcome)?;
     if !is_news && event == *done {
         tracing::debug!(frs = %key, cluster, "{}", event.message);
         return None;

@@ -1,4 +1,4 @@
-//! The local ReplicaSets and Deployments of a federation in a member: a drained member keeps them, with 0 replicas.
+//! The local workloads of a federation in a member: a drained member keeps them, with 0 replicas.
 
 use std::collections::BTreeSet;
 
@@ -34,12 +34,15 @@ async fn list(
     actor: Actor,
 ) -> Result<Vec<Workload>, RequestError> {
     let mut workloads = Vec::new();
-    for kind in [LocalKind::ReplicaSet, LocalKind::Deployment] {
+    for kind in LocalKind::ALL {
         match list_kind(member, membership, namespaces, kind).await {
-            // An earlier version of join granted the account no permission for Deployments: it has created none.
+            // An earlier version of join granted the account no permission for others than ReplicaSets: it has created none.
             Err(error)
                 if error.code() == Some(403)
-                    && (kind, actor) == (LocalKind::Deployment, Actor::ServiceAccount) => {}
+                    && kind != LocalKind::ReplicaSet
+                    && actor == Actor::ServiceAccount => {}
+            // The member has no CRD of them.
+            Err(error) if error.code() == Some(404) && kind == LocalKind::LocalReplicaSet => {}
             objects => {
                 let objects = objects?.into_iter();
                 workloads.extend(objects.map(|object| Workload { kind, object }));

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use control_plane::ProxyMode;
+use fedrs_api::LocalKind;
 use kube::Client;
 
-use super::spec::TestEnvironmentSpec;
+use super::{embedded_local::LocalController, spec::TestEnvironmentSpec};
 use crate::{SimFederation, SimFederationSpec};
 
 /// A federation of embedded clusters.
@@ -13,6 +14,8 @@ pub(super) struct Embedded {
     federation: SimFederation,
     /// The members that the controller knows.
     known: BTreeSet<String>,
+    /// The controllers of LocalReplicaSets in the members, if the scenario is about these.
+    _local: Vec<LocalController>,
 }
 
 impl Embedded {
@@ -21,8 +24,16 @@ impl Embedded {
             config: spec.config.clone(),
             ..SimFederationSpec::default()
         });
+        let federation = federation.await;
+        let mut local = Vec::new();
+        if spec.local == LocalKind::LocalReplicaSet {
+            for name in federation.member_names() {
+                local.push(LocalController::start_in(federation.member(&name)).await);
+            }
+        }
         Self {
-            federation: federation.await,
+            federation,
+            _local: local,
             known: spec
                 .members
                 .iter()

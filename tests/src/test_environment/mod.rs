@@ -17,6 +17,7 @@ mod client;
 mod clusters;
 mod commands;
 mod embedded;
+mod embedded_local;
 mod kubectl;
 mod local_controllers;
 mod local_process;
@@ -37,7 +38,7 @@ use std::{
 };
 
 use control_plane::{ProxyMode, request};
-use fedrs_api::SetKind;
+use fedrs_api::{LocalKind, SetKind};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Instant, error::Elapsed, sleep, timeout};
@@ -60,7 +61,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// A host, members and a controller.
 pub struct TestEnvironment {
     namespace: String,
-    kind: SetKind,
+    local: LocalKind,
     /// Clients that bypass all injected faults.
     host: Client,
     members: BTreeMap<String, Client>,
@@ -91,7 +92,7 @@ impl TestEnvironment {
         };
         let mut env = Self {
             namespace,
-            kind: spec.kind,
+            local: spec.local,
             host,
             members,
             clusters,
@@ -142,13 +143,18 @@ impl TestEnvironment {
 
     /// The kind of the scenario's sets.
     pub fn kind(&self) -> SetKind {
-        self.kind
+        self.local.of_sets()
+    }
+
+    /// The kind of their local workloads.
+    pub fn local_kind(&self) -> LocalKind {
+        self.local
     }
 
     /// The path of the collection of the scenario's sets, or of the one with this name.
     pub fn frs_path(&self, name: &str) -> String {
         let slash = if name.is_empty() { "" } else { "/" };
-        let resource = match self.kind {
+        let resource = match self.kind() {
             SetKind::FederatedReplicaSet => "federatedreplicasets",
             SetKind::FederatedDeployment => "federateddeployments",
         };
@@ -158,20 +164,20 @@ impl TestEnvironment {
 
     /// The path of the local workload with this name in a member.
     pub fn set_path(&self, name: &str) -> String {
-        let resource = match self.kind {
-            SetKind::FederatedReplicaSet => "replicasets",
-            SetKind::FederatedDeployment => "deployments",
-        };
+        let (version, resource) = (self.local.api_version(), self.local.resource());
         let namespace = &self.namespace;
-        format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}")
+        format!("/apis/{version}/namespaces/{namespace}/{resource}/{name}")
     }
 
     /// Creates a set: a FederatedReplicaSet, or a FederatedDeployment with its fields.
     pub async fn create(&self, frs: &Value) {
         let mut frs = frs.clone();
         frs["metadata"]["namespace"] = self.namespace.clone().into();
-        if self.kind == SetKind::FederatedDeployment {
+        if self.kind() == SetKind::FederatedDeployment {
             frs["kind"] = "FederatedDeployment".into();
+        }
+        if self.local == LocalKind::LocalReplicaSet {
+            frs["spec"]["localKind"] = self.local.as_str().into();
         }
         self.on_host("POST", &self.frs_path(""), &frs)
             .await

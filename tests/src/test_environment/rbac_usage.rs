@@ -14,6 +14,9 @@ pub(super) const USERS: &str = "system:serviceaccount:fedrs-system:fedrs-control
 const USED_BY_ADMISSION: (&str, &str, &str) =
     ("fedrs.dev", "federatedreplicasets/finalizers", "update");
 
+/// What scenarios use in embedded members only, in which the controller of LocalReplicaSets runs.
+const USED_IN_EMBEDDED_MEMBERS: (&str, &str) = ("fedrs.dev", "localreplicasets");
+
 impl Shared {
     /// The forbidden requests of the controller's accounts, and the permissions that no request used, one per line; empty if
     /// all is well. For local clusters.
@@ -55,7 +58,7 @@ fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
         .map(|entry| format!("{cluster:?}: forbidden: {} {}", entry.verb, entry.path));
     let unused = permissions
         .iter()
-        .filter(|(permission, _)| !permission.is_used_by_admission())
+        .filter(|(permission, _)| !permission.is_used_elsewhere())
         .filter(|(permission, _)| {
             !requests
                 .iter()
@@ -107,8 +110,9 @@ fn permissions(rule: &PolicyRule) -> Vec<Permission<'_>> {
 }
 
 impl Permission<'_> {
-    fn is_used_by_admission(&self) -> bool {
+    fn is_used_elsewhere(&self) -> bool {
         (self.group, self.resource, self.verb) == USED_BY_ADMISSION
+            || (self.group, self.resource) == USED_IN_EMBEDDED_MEMBERS
     }
 
     /// Resource names are the account's own name: accounts that `fedrs join` creates have other names.

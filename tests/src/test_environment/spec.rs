@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use federation_controller::config::Config;
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use serde_json::Value;
 
 /// The prefix of the scenarios' namespaces.
@@ -12,8 +12,8 @@ pub(super) const NAMESPACE_PREFIX: &str = "scenario-";
 /// The members and the configuration that a scenario starts with.
 #[derive(Clone, Debug)]
 pub struct TestEnvironmentSpec {
-    /// The kind of the sets that the scenario creates.
-    pub kind: SetKind,
+    /// The kind of the local workloads of the sets that the scenario creates.
+    pub local: LocalKind,
     /// The members that the controller knows at first, of `a`, `b` and `c`.
     pub members: Vec<&'static str>,
     /// The controller's configuration.
@@ -23,7 +23,7 @@ pub struct TestEnvironmentSpec {
 impl Default for TestEnvironmentSpec {
     fn default() -> Self {
         Self {
-            kind: SetKind::FederatedReplicaSet,
+            local: LocalKind::ReplicaSet,
             members: vec!["a", "b", "c"],
             config: short_waits(),
         }

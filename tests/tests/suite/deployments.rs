@@ -92,6 +92,10 @@ fn bad_strategies() -> Vec<(Value, &'static str)> {
              at once",
         ),
         (
+            json!({ "strategy": { "type": "Recreate" }, "localKind": "LocalReplicaSet" }),
+            "spec.strategy.type: Invalid value: must not be Recreate if localKind is LocalReplicaSet",
+        ),
+        (
             json!({ "minReadySeconds": 600 }),
             "spec.progressDeadlineSeconds: Invalid value: must be above minReadySeconds",
         ),
@@ -181,6 +185,7 @@ pub(crate) async fn l6_a_deployment_is_scaled_and_keeps_what_is_immutable(
     for (field, value) in [
         ("selector", json!({ "matchLabels": { "tier": "front" } })),
         ("federation", json!("blue")),
+        ("localKind", json!("LocalReplicaSet")),
     ] {
         let patch = json!({ "spec": { field: value } });
         let errors = errors(env.on_host("PATCH", &web, &patch).await);

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use fedrs_api::SetKind;
+use fedrs_api::{LocalKind, SetKind};
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
 use serde_json::{Value, json};
 
 pub(crate) async fn f28_rejected_replicas_run_elsewhere_and_return(env: &mut TestEnvironment) {
-    let resource = match env.kind() {
-        SetKind::FederatedReplicaSet => "count/replicasets.apps",
-        SetKind::FederatedDeployment => "count/deployments.apps",
+    let resource = match env.local_kind() {
+        LocalKind::ReplicaSet => "count/replicasets.apps",
+        LocalKind::Deployment => "count/deployments.apps",
+        LocalKind::LocalReplicaSet => "count/localreplicasets.fedrs.dev",
     };
     env.set_quota("c", resource, 0).await;
     env.create(&frs("web", 12, &even(true))).await;
@@ -90,12 +91,10 @@ fn sets_path(env: &TestEnvironment) -> String {
 }
 
 pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut TestEnvironment) {
-    let kind = match env.kind() {
-        SetKind::FederatedReplicaSet => "ReplicaSet",
-        SetKind::FederatedDeployment => "Deployment",
-    };
+    let mut found = foreign(env.local_kind().as_str(), 5);
+    found["apiVersion"] = env.local_kind().api_version().into();
     let made = env
-        .on_member("a", "POST", &sets_path(env), &foreign(kind, 5))
+        .on_member("a", "POST", &sets_path(env), &found)
         .await
         .unwrap();
     env.wait_until("5 run in a", 60, async |env| {

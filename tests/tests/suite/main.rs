@@ -12,6 +12,7 @@ mod kstatus;
 mod kubectl;
 mod leader;
 mod local_replica_sets;
+mod local_sets;
 mod local_updates;
 mod member_set;
 mod members;
@@ -21,7 +22,7 @@ mod rollouts;
 
 use std::process::ExitCode;
 
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use fedrs_tests::{
     scenario,
     scenario::Scenario,
@@ -43,7 +44,12 @@ fn main() -> ExitCode {
             scenario
         })
         .collect();
+    let with_local_replica_sets: Vec<_> = (scenarios.iter())
+        .filter(|scenario| is_for_both(&scenario.name))
+        .map(|scenario| scenario.clone().with_local_replica_sets())
+        .collect();
     scenarios.extend(with_deployments);
+    scenarios.extend(with_local_replica_sets);
     scenarios.extend(rollouts());
     scenarios.extend(replica_sets::scenarios());
     scenarios.extend(local_updates::scenarios());
@@ -164,11 +170,37 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(rollouts::l14_recreate_updates_one_cluster_at_a_time),
         scenario!(rollouts::l15_the_speed_limits_how_many_pods_start_in_a_time),
     ];
+    let mut of_local_sets = vec![
+        scenario!(local_sets::l12_an_image_is_updated_in_place_in_all_members),
+        scenario!(local_sets::l5_a_replica_is_created_first_if_none_may_be_unavailable),
+        scenario!(local_sets::l20_evictions_in_all_members_share_the_budget),
+        scenario!(local_sets::f33_a_member_without_the_crd_has_other_sets),
+    ];
+    // The others are about Deployments.
+    let is_about_deployments = |scenario: &&Scenario| {
+        let topics = [
+            "_existing_deployments_",
+            "_handed_over_",
+            "_recreate_",
+            "_a_deployment_",
+            "f34_capacity_",
+        ];
+        topics.iter().any(|topic| scenario.name.contains(topic))
+    };
+    of_local_sets.extend(
+        scenarios
+            .iter()
+            .filter(|scenario| !is_about_deployments(scenario))
+            .cloned(),
+    );
+    let of_local_sets = of_local_sets
+        .into_iter()
+        .map(Scenario::with_local_replica_sets);
     let with_kind = scenarios.into_iter().map(|mut scenario| {
-        scenario.spec.kind = SetKind::FederatedDeployment;
+        scenario.spec.local = LocalKind::Deployment;
         scenario
     });
-    with_kind.collect()
+    with_kind.chain(of_local_sets).collect()
 }
 
 fn members() -> Vec<Scenario> {

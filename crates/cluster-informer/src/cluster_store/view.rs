@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 
 use super::ClusterStore;
 use crate::{
@@ -14,11 +14,11 @@ use crate::{
     workload::{WorkloadState, WorkloadView},
 };
 
-/// What the state of a member itself is about: Deployments are watched where somebody asks for it.
-const REPLICA_SETS: SetKind = SetKind::FederatedReplicaSet;
+/// What the state of a member itself is about: other workloads are watched where somebody asks for it.
+const REPLICA_SETS: LocalKind = LocalKind::ReplicaSet;
 
 impl MemberView for ClusterStore {
-    fn workload(&self, key: &ObjectKey) -> WorkloadView {
+    fn workload(&self, key: &WorkloadKey) -> WorkloadView {
         let store = self.of(&key.namespace);
         store.map(|store| store.workload(key)).unwrap_or_default()
     }
@@ -29,18 +29,19 @@ impl MemberView for ClusterStore {
         states.fold(SyncState::Synced, SyncState::and)
     }
 
-    fn sync_state_of(&self, key: &ObjectKey) -> SyncState {
+    fn sync_state_of(&self, key: &WorkloadKey) -> SyncState {
         let store = self.of(&key.namespace);
         store.map_or(SyncState::NotSynced, |store| store.sync_state(key.kind))
     }
 
-    fn failure_of(&self, key: &ObjectKey) -> Option<String> {
+    fn failure_of(&self, key: &WorkloadKey) -> Option<String> {
         self.of(&key.namespace)?.failure(key.kind)
     }
 
-    fn watch_deployments(&self) {
-        self.deployments
-            .send_if_modified(|watched| !mem::replace(watched, true));
+    fn watch(&self, kind: LocalKind) {
+        if let Some(watched) = self.asked_for(kind) {
+            watched.send_if_modified(|watched| !mem::replace(watched, true));
+        }
     }
 
     fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
@@ -79,16 +80,18 @@ impl MemberView for ClusterStore {
         self.returned.notify_one();
     }
 
-    fn relist(&self, key: &ObjectKey) {
+    fn relist(&self, key: &WorkloadKey) {
         if let Some(store) = self.of(&key.namespace) {
             store.relist_view_of(key.kind);
         }
     }
 
-    fn confirm_workloads(&self, key: &ObjectKey) {
+    fn confirm_workloads(&self, key: &WorkloadKey) {
         if let Some(store) = self.of(&key.namespace) {
             // Nobody waits during a list, or while it is already being found out.
-            store.confirmation_of(Watch::of(key.kind)).notify_waiters();
+            store
+                .confirmation_of(Watch::Workloads(key.kind))
+                .notify_waiters();
         }
     }
 
@@ -111,31 +114,31 @@ impl MemberView for ClusterStore {
         }
     }
 
-    fn observe_scale(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
+    fn observe_scale(&self, key: &WorkloadKey, uid: &str, generation: i64, replicas: u32) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_scale(key, uid, generation, replicas);
         }
     }
 
-    fn observe_rejected_scale(&self, key: &ObjectKey, uid: &str, generation: i64) {
+    fn observe_rejected_scale(&self, key: &WorkloadKey, uid: &str, generation: i64) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_rejected_scale(key, uid, generation);
         }
     }
 
-    fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
+    fn observe_deletion(&self, key: &WorkloadKey, uid: &str) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_deletion(key, uid);
         }
     }
 
-    fn observe_absence(&self, key: &ObjectKey, uid: &str) {
+    fn observe_absence(&self, key: &WorkloadKey, uid: &str) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_absence(key, uid);
         }
     }
 
-    fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
+    fn observe_release(&self, key: &WorkloadKey, uid: &str, resource_version: &str) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_release(key, uid, resource_version);
         }

@@ -1,14 +1,14 @@
 //! Deployments: watched once somebody asks for them, in a member that has only what it needs, and in one with controllers.
 
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use serde_json::Value;
 use sim_cluster::{DeleteOptions, Kind, Object, SimCluster, WriteOptions, kinds};
 
 use super::*;
 use crate::{DeploymentState, WorkloadView};
 
-fn key() -> ObjectKey {
-    ObjectKey::of_kind(SetKind::FederatedDeployment, "default", "web")
+fn key() -> WorkloadKey {
+    WorkloadKey::of_kind(LocalKind::Deployment, "default", "web")
 }
 
 #[tokio::test(start_paused = true)]
@@ -34,8 +34,8 @@ async fn deployments_cost_nothing_until_somebody_asks_for_them() {
     assert_eq!(store.workload(&key()), WorkloadView::default());
     world.changes();
 
-    store.watch_deployments();
-    store.watch_deployments();
+    store.watch(LocalKind::Deployment);
+    store.watch(LocalKind::Deployment);
     let is_synced = || store.sync_state_of(&key()) == SyncState::Synced;
     world.until("Deployments are synced", is_synced).await;
     world.settle().await;
@@ -73,9 +73,9 @@ async fn f39_a_missing_permission_for_one_kind_leaves_the_other_one_current() {
         let world = World::new([(DEPLOYMENT_PATH, deployment(1)), (SET_PATH, owned_set(1))]);
         world.member.lock().forbidden = vec![path];
         let store = &world.informer.store;
-        store.watch_deployments();
+        store.watch(LocalKind::Deployment);
         sleep(Duration::from_mins(5)).await;
-        let set = ObjectKey::new("default", "web");
+        let set = WorkloadKey::new("default", "web");
         let states = || (store.sync_state_of(&set), store.sync_state_of(&key()));
         assert_eq!(states(), (sets, deployments), "{path}");
         assert_eq!(store.sync_state(), sets, "{path}");
@@ -119,7 +119,7 @@ impl Cluster {
             1,
             CancellationToken::new(),
         );
-        informer.store.watch_deployments();
+        informer.store.watch(LocalKind::Deployment);
         Self { cluster, informer }
     }
 

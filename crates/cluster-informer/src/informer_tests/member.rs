@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use bytes::Bytes;
-use fedrs_api::ObjectKey;
+use fedrs_api::WorkloadKey;
 use futures::{StreamExt, channel::mpsc, stream};
 use http::{Request, Response};
 use http_body::Frame;
@@ -212,7 +212,7 @@ pub(super) fn pod(uid: &str, node: Option<&str>) -> Value {
 pub(super) struct Changes(pub(super) Arc<Mutex<Vec<String>>>);
 
 impl ChangeHandler for Changes {
-    fn on_workload_change(&self, cluster: &str, key: &ObjectKey, change: WorkloadChange) {
+    fn on_workload_change(&self, cluster: &str, key: &WorkloadKey, change: WorkloadChange) {
         self.0.lock().push(format!("{cluster} {key} {change:?}"));
     }
 
@@ -280,7 +280,7 @@ impl World {
     pub(super) fn view(&self) -> WorkloadView {
         self.informer
             .store
-            .workload(&ObjectKey::new("default", "web"))
+            .workload(&WorkloadKey::new("default", "web"))
     }
 
     /// The changes since the last call.

@@ -9,8 +9,8 @@ use self::member::*;
 use super::*;
 use crate::workload::{PodCounts, WorkloadView};
 
-const SETS: SetKind = SetKind::FederatedReplicaSet;
-const DEPLOYMENTS: SetKind = SetKind::FederatedDeployment;
+const SETS: LocalKind = LocalKind::ReplicaSet;
+const DEPLOYMENTS: LocalKind = LocalKind::Deployment;
 
 #[test]
 fn the_counts_of_a_deployment_are_over_the_pods_of_all_its_replica_sets() {
@@ -40,7 +40,7 @@ fn the_counts_of_a_deployment_are_over_the_pods_of_all_its_replica_sets() {
     let view = member.view("web");
     assert_eq!(view.pods, expected);
     assert_eq!((view.updated_replicas(2), view.updated_replicas(1)), (2, 2));
-    let sets = member.store.workload(&ObjectKey::new("default", "old"));
+    let sets = member.store.workload(&WorkloadKey::new("default", "old"));
     assert_eq!(
         sets.pods.active, 2,
         "a ReplicaSet has the same counts as before"
@@ -114,7 +114,7 @@ fn f22_changes_of_pods_are_those_of_their_deployment_where_it_is_known() {
     );
     let lost = member.list(Watch::Pods, || {});
     assert_eq!(texts(lost), ["FederatedDeployment default/web Pods"]);
-    let lost = member.list(Watch::ReplicaSets, || {});
+    let lost = member.list(Watch::Workloads(LocalKind::ReplicaSet), || {});
     assert_eq!(
         texts(lost),
         ["default/new Drift", "FederatedDeployment default/web Pods"]
@@ -283,12 +283,12 @@ fn f32_a_deployment_that_rolls_is_not_behind() {
 #[test]
 fn sets_of_both_kinds_and_one_name_are_apart() {
     let mut member = Member::new();
-    let key = ObjectKey::new("default", "web");
+    let key = WorkloadKey::new("default", "web");
     member.show(deployment("web", "d", 5));
     assert_eq!(member.store.workload(&key).workload, None);
     member.show(set("web", None, 3));
     member.show(pod("p", "web"));
-    let replicas = |key: &ObjectKey| {
+    let replicas = |key: &WorkloadKey| {
         let view = member.store.workload(key);
         let workload = view.workload.unwrap();
         (
@@ -330,7 +330,7 @@ fn replicas_of_a_deployment_count_once_in_the_totals() {
         .store
         .state
         .write()
-        .forget(crate::store::Watch::Deployments);
+        .forget(crate::store::Watch::Workloads(LocalKind::Deployment));
     let names = "default/new, default/own".to_owned();
     assert_eq!(totals(&member), (4, names), "Deployments are not known");
 }
@@ -349,50 +349,53 @@ fn f39_each_kind_is_as_current_as_the_watches_that_it_needs() {
         ("all", &Watch::ALL, &((|_| {}) as Step), true, true),
         (
             "not asked",
-            &[Watch::ReplicaSets, Watch::Pods],
+            &[Watch::Workloads(LocalKind::ReplicaSet), Watch::Pods],
             &((|_| {}) as Step),
             true,
             false,
         ),
         (
             "forbidden",
-            &[Watch::ReplicaSets, Watch::Pods],
-            &refuse(Watch::Deployments, 403),
+            &[Watch::Workloads(LocalKind::ReplicaSet), Watch::Pods],
+            &refuse(Watch::Workloads(LocalKind::Deployment), 403),
             true,
             false,
         ),
         (
             "missing",
-            &[Watch::ReplicaSets, Watch::Pods],
-            &refuse(Watch::Deployments, 404),
+            &[Watch::Workloads(LocalKind::ReplicaSet), Watch::Pods],
+            &refuse(Watch::Workloads(LocalKind::Deployment), 404),
             true,
             false,
         ),
         (
             "no pods",
-            &[Watch::ReplicaSets, Watch::Deployments],
+            &[
+                Watch::Workloads(LocalKind::ReplicaSet),
+                Watch::Workloads(LocalKind::Deployment),
+            ],
             &refuse(Watch::Pods, 403),
             false,
             false,
         ),
         (
             "sets forbidden",
-            &[Watch::Deployments, Watch::Pods],
-            &refuse(Watch::ReplicaSets, 403),
+            &[Watch::Workloads(LocalKind::Deployment), Watch::Pods],
+            &refuse(Watch::Workloads(LocalKind::ReplicaSet), 403),
             false,
             true,
         ),
         (
             "sets not read yet",
-            &[Watch::Deployments, Watch::Pods],
+            &[Watch::Workloads(LocalKind::Deployment), Watch::Pods],
             &((|_| {}) as Step),
             false,
             false,
         ),
         (
             "sets fail",
-            &[Watch::Deployments, Watch::Pods],
-            &refuse(Watch::ReplicaSets, 500),
+            &[Watch::Workloads(LocalKind::Deployment), Watch::Pods],
+            &refuse(Watch::Workloads(LocalKind::ReplicaSet), 500),
             false,
             false,
         ),
@@ -412,7 +415,7 @@ fn f39_each_kind_is_as_current_as_the_watches_that_it_needs() {
         );
         let failure = |kind| member.store.failure(kind);
         let fails_for = |watch: Watch| !listed.contains(&watch) && name != "not asked";
-        if fails_for(Watch::Deployments) {
+        if fails_for(Watch::Workloads(LocalKind::Deployment)) {
             assert_eq!(failure(SETS), None, "{name}");
             assert!(failure(DEPLOYMENTS).is_some(), "{name}");
         }
@@ -429,7 +432,7 @@ fn f39_without_the_permission_for_replica_sets_the_status_of_a_deployment_counts
     member.show(deployment("web", "d", 1));
     member.show(set("new", Some(("web", "d")), 1));
     member.show(pod("p", "new"));
-    member.fail(Watch::ReplicaSets, 403);
+    member.fail(Watch::Workloads(LocalKind::ReplicaSet), 403);
     assert_eq!(
         member.active("web"),
         1,
@@ -443,6 +446,8 @@ fn f39_without_the_permission_for_replica_sets_the_status_of_a_deployment_counts
         member.store.sync_state(SETS),
         SyncState::Stale { .. }
     ));
-    member.store.record_activity(Watch::ReplicaSets);
+    member
+        .store
+        .record_activity(Watch::Workloads(LocalKind::ReplicaSet));
     assert_eq!(member.active("web"), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 use jiff::{SignedDuration, Timestamp};
 use reflector::ResourceVersion;
 
@@ -21,27 +21,23 @@ use crate::{
 /// One of the watches of a member cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
-    ReplicaSets,
-    /// Once somebody asks for it.
-    Deployments,
+    /// ReplicaSets always, another kind once somebody asks for it.
+    Workloads(LocalKind),
     Pods,
 }
 
 impl Watch {
-    pub(crate) const ALL: [Self; 3] = [Self::ReplicaSets, Self::Deployments, Self::Pods];
-
-    /// The watch of the local workloads of a kind of sets.
-    pub(crate) fn of(kind: SetKind) -> Self {
-        match kind {
-            SetKind::FederatedReplicaSet => Self::ReplicaSets,
-            SetKind::FederatedDeployment => Self::Deployments,
-        }
-    }
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Workloads(LocalKind::ReplicaSet),
+        Self::Workloads(LocalKind::Deployment),
+        Self::Workloads(LocalKind::LocalReplicaSet),
+        Self::Pods,
+    ];
 
     /// The most objects that a member may have.
     pub(crate) fn limit(self) -> usize {
         match self {
-            Self::ReplicaSets | Self::Deployments => MAX_WORKLOADS,
+            Self::Workloads(_) => MAX_WORKLOADS,
             Self::Pods => MAX_PODS,
         }
     }
@@ -68,6 +64,7 @@ impl LocalWorkloads {
 pub(super) struct State {
     pub(super) replica_sets: LocalWorkloads,
     pub(super) deployments: LocalWorkloads,
+    pub(super) local_replica_sets: LocalWorkloads,
     pub(super) pods: PodTable,
     pub(super) pod_watch: WatchState,
     pub(super) health: Health,
@@ -78,8 +75,8 @@ pub(super) struct State {
     /// Since when it rejects the credentials.
     pub(super) rejects_since: Option<Timestamp>,
     pub(super) version: Option<String>,
-    /// The kinds of the sync states that were last reported as a change: of ReplicaSets, and of Deployments.
-    pub(super) reported_sync: [mem::Discriminant<SyncState>; 2],
+    /// The kinds of the sync states that were last reported as a change, by kind of workloads.
+    pub(super) reported_sync: [mem::Discriminant<SyncState>; 3],
 }
 
 impl State {
@@ -87,6 +84,7 @@ impl State {
         Self {
             replica_sets: LocalWorkloads::default(),
             deployments: LocalWorkloads::default(),
+            local_replica_sets: LocalWorkloads::default(),
             pods,
             pod_watch: WatchState::default(),
             health: Health::Unknown,
@@ -95,46 +93,47 @@ impl State {
             has_been_healthy: false,
             rejects_since: None,
             version: None,
-            reported_sync: [mem::discriminant(&SyncState::NotSynced); 2],
+            reported_sync: [mem::discriminant(&SyncState::NotSynced); 3],
         }
     }
 
-    /// The local workloads of a kind of sets.
-    pub(super) fn of(&self, kind: SetKind) -> &LocalWorkloads {
+    /// The local workloads of a kind.
+    pub(super) fn of(&self, kind: LocalKind) -> &LocalWorkloads {
         match kind {
-            SetKind::FederatedReplicaSet => &self.replica_sets,
-            SetKind::FederatedDeployment => &self.deployments,
+            LocalKind::ReplicaSet => &self.replica_sets,
+            LocalKind::Deployment => &self.deployments,
+            LocalKind::LocalReplicaSet => &self.local_replica_sets,
         }
     }
 
     /// The same, to be changed.
-    pub(super) fn of_mut(&mut self, kind: SetKind) -> &mut LocalWorkloads {
+    pub(super) fn of_mut(&mut self, kind: LocalKind) -> &mut LocalWorkloads {
         match kind {
-            SetKind::FederatedReplicaSet => &mut self.replica_sets,
-            SetKind::FederatedDeployment => &mut self.deployments,
+            LocalKind::ReplicaSet => &mut self.replica_sets,
+            LocalKind::Deployment => &mut self.deployments,
+            LocalKind::LocalReplicaSet => &mut self.local_replica_sets,
         }
     }
 
     pub(super) fn watch(&mut self, watch: Watch) -> &mut WatchState {
         match watch {
-            Watch::ReplicaSets => &mut self.replica_sets.watch,
-            Watch::Deployments => &mut self.deployments.watch,
+            Watch::Workloads(kind) => &mut self.of_mut(kind).watch,
             Watch::Pods => &mut self.pod_watch,
         }
     }
 
-    /// The watches that the view of a kind of sets depends on. Of a Deployment, the watch of the ReplicaSets only shows which
+    /// The watches that the view of a kind of workloads depends on. Of a Deployment, the watch of the ReplicaSets only shows which
     /// pods are its own: where ReplicaSets cannot be read at all, the status of the Deployment counts them.
     pub(super) fn watches_of(
         &self,
-        kind: SetKind,
+        kind: LocalKind,
         now: Timestamp,
         stale_after: SignedDuration,
     ) -> impl Iterator<Item = &WatchState> {
         let own = &self.of(kind).watch;
         let replica_sets = &self.replica_sets.watch;
         let needs_replica_sets =
-            kind == SetKind::FederatedDeployment && !replica_sets.is_unreadable(now, stale_after);
+            kind == LocalKind::Deployment && !replica_sets.is_unreadable(now, stale_after);
         let replica_sets = needs_replica_sets.then_some(replica_sets);
         [own, &self.pod_watch].into_iter().chain(replica_sets)
     }
@@ -142,7 +141,7 @@ impl State {
     /// Whether the view of a kind of sets is up to date.
     pub(super) fn sync_state(
         &self,
-        kind: SetKind,
+        kind: LocalKind,
         now: Timestamp,
         stale_after: SignedDuration,
     ) -> SyncState {
@@ -154,8 +153,7 @@ impl State {
     /// Forgets what a watch has brought.
     pub(super) fn forget(&mut self, watch: Watch) {
         match watch {
-            Watch::ReplicaSets => self.replica_sets.table.clear(),
-            Watch::Deployments => self.deployments.table.clear(),
+            Watch::Workloads(kind) => self.of_mut(kind).table.clear(),
             Watch::Pods => self.pods.clear(),
         }
         *self.watch(watch) = WatchState::default();
@@ -163,9 +161,9 @@ impl State {
 
     /// Marks everything known as out of date until it is listed again (F39).
     pub(super) fn invalidate(&mut self) {
-        self.replica_sets.watch.begin_list();
-        self.deployments.watch.begin_list();
-        self.pod_watch.begin_list();
+        for watch in Watch::ALL {
+            self.watch(watch).begin_list();
+        }
     }
 
     /// The changes of Deployments that have other ReplicaSets since the last call, and so other pods.
@@ -175,21 +173,27 @@ impl State {
         known.map(|key| (key, WorkloadChange::Pods)).collect()
     }
 
-    fn has_deployment(&self, key: &ObjectKey) -> bool {
+    fn has_deployment(&self, key: &WorkloadKey) -> bool {
         self.deployments.table.get(key).is_some()
     }
 
-    /// A change of pods by the workload to check: a known Deployment, or else what the label of the pods names.
+    /// A change of pods by the workload to check: a known Deployment or LocalReplicaSet, or else what the label of the pods names.
     pub(super) fn by_workload(&self, (owner, change): (PodOwner, WorkloadChange)) -> KeyedChange {
         let deployment = self.replica_sets.table.owner_of(owner.uid);
         let deployment = deployment.filter(|key| self.has_deployment(key));
-        (deployment.cloned().unwrap_or(owner.key), change)
+        let local = || {
+            let key = owner.key.with_kind(LocalKind::LocalReplicaSet);
+            let set = self.local_replica_sets.table.get(&key);
+            set.is_some_and(|set| set.id() == owner.uid).then_some(key)
+        };
+        let key = deployment.cloned().or_else(local);
+        (key.unwrap_or(owner.key), change)
     }
 
     /// The workload `key` at `now` with the counts of its pods, those of a Deployment over its ReplicaSets.
     pub(super) fn workload(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         now: Timestamp,
         stale_after: SignedDuration,
     ) -> (Option<WorkloadState>, PodCounts) {
@@ -197,7 +201,7 @@ impl State {
             return Default::default();
         };
         let id = workload.id();
-        if key.kind == SetKind::FederatedReplicaSet {
+        if key.kind != LocalKind::Deployment {
             return (Some(workload), self.pods.counts(id));
         }
         // What was known of ReplicaSets that cannot be read any more may be of any time.

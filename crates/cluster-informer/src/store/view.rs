@@ -1,6 +1,6 @@
 //! What a [`MemberView`](crate::MemberView) shows of a store, and what it is told of our writes.
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{LocalKind, WorkloadKey};
 use jiff::SignedDuration;
 use reflector::{ResourceVersion, Uid};
 
@@ -21,7 +21,7 @@ use crate::{
 const MAX_REQUEST_DURATION: SignedDuration = SignedDuration::from_secs(120);
 
 impl MemberStore {
-    pub(crate) fn workload(&self, key: &ObjectKey) -> WorkloadView {
+    pub(crate) fn workload(&self, key: &WorkloadKey) -> WorkloadView {
         let now = (self.clock)();
         let state = self.state.read();
         let (workload, pods) = state.workload(key, now, self.stale_after);
@@ -33,15 +33,19 @@ impl MemberStore {
         }
     }
 
-    /// Whether the view of a kind of sets is up to date.
-    pub(crate) fn sync_state(&self, kind: SetKind) -> SyncState {
+    /// Whether the view of a kind of workloads is up to date.
+    pub(crate) fn sync_state(&self, kind: LocalKind) -> SyncState {
         let state = self.state.read();
         state.sync_state(kind, (self.clock)(), self.stale_after)
     }
 
-    /// Lists again what the view of a kind of sets depends on.
-    pub(crate) fn relist_view_of(&self, kind: SetKind) {
-        for watch in [Watch::of(kind), Watch::ReplicaSets, Watch::Pods] {
+    /// Lists again what the view of a kind of workloads depends on.
+    pub(crate) fn relist_view_of(&self, kind: LocalKind) {
+        for watch in [
+            Watch::Workloads(kind),
+            Watch::Workloads(LocalKind::ReplicaSet),
+            Watch::Pods,
+        ] {
             self.relist_of(watch).notify_one();
         }
     }
@@ -75,7 +79,10 @@ impl MemberStore {
         let is_counted = |workload: &WorkloadState| are_known && workload.owned_by.is_some();
         let workloads = state.replica_sets.table.iter();
         let workloads = workloads.filter(|(_, workload)| !is_counted(workload));
-        for (key, workload) in workloads.chain(deployments.iter()) {
+        let others = deployments
+            .iter()
+            .chain(state.local_replica_sets.table.iter());
+        for (key, workload) in workloads.chain(others) {
             // Desired replicas will exist, and existing ones do until they are deleted.
             let replicas = workload.replicas.max(workload.status_replicas);
             if replicas > 0 {
@@ -102,7 +109,13 @@ impl MemberStore {
         }
     }
 
-    pub(crate) fn observe_scale(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
+    pub(crate) fn observe_scale(
+        &self,
+        key: &WorkloadKey,
+        uid: &str,
+        generation: i64,
+        replicas: u32,
+    ) {
         let now = (self.clock)();
         let request = ScaleRequest {
             uid: Uid::of(uid),
@@ -116,25 +129,25 @@ impl MemberStore {
         requests.send(key, request, now);
     }
 
-    pub(crate) fn observe_rejected_scale(&self, key: &ObjectKey, uid: &str, generation: i64) {
+    pub(crate) fn observe_rejected_scale(&self, key: &WorkloadKey, uid: &str, generation: i64) {
         let mut state = self.state.write();
         let requests = &mut state.of_mut(key.kind).table.scale_requests;
         requests.reject(key, Uid::of(uid), generation);
     }
 
-    pub(crate) fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
+    pub(crate) fn observe_deletion(&self, key: &WorkloadKey, uid: &str) {
         let mut state = self.state.write();
         let table = &mut state.of_mut(key.kind).table;
         table.observe_deletion(key, Uid::of(uid));
     }
 
-    pub(crate) fn observe_absence(&self, key: &ObjectKey, uid: &str) {
+    pub(crate) fn observe_absence(&self, key: &WorkloadKey, uid: &str) {
         let mut state = self.state.write();
         let table = &mut state.of_mut(key.kind).table;
         table.observe_absence(key, Uid::of(uid));
     }
 
-    pub(crate) fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
+    pub(crate) fn observe_release(&self, key: &WorkloadKey, uid: &str, resource_version: &str) {
         let version = ResourceVersion::parse(resource_version);
         let mut state = self.state.write();
         let table = &mut state.of_mut(key.kind).table;

@@ -7,11 +7,11 @@ fn a_relist_removes_what_is_gone_but_not_what_was_written_since() {
     let mut table = table([state("a", 10)]);
     table.begin_list();
     let written_later = WorkloadState {
-        key: ObjectKey::new("default", "new"),
+        key: WorkloadKey::new("default", "new"),
         ..state("n", 25)
     };
     let gone_before = WorkloadState {
-        key: ObjectKey::new("default", "old"),
+        key: WorkloadKey::new("default", "old"),
         ..state("o", 19)
     };
     table.observe_write(written_later.clone());
@@ -29,7 +29,7 @@ fn a_relist_removes_what_is_gone_but_not_what_was_written_since() {
 #[test]
 fn a_list_overrides_what_was_known_before() {
     let mut table = table([state("a", 100)]);
-    table.observe_deletion(&ObjectKey::new("default", "x"), Uid::of("x"));
+    table.observe_deletion(&WorkloadKey::new("default", "x"), Uid::of("x"));
     table.begin_list();
     // The member was restored from an older snapshot: its versions went back.
     assert_eq!(
@@ -37,7 +37,7 @@ fn a_list_overrides_what_was_known_before() {
         Some(WorkloadChange::Drift)
     );
     let back = WorkloadState {
-        key: ObjectKey::new("default", "x"),
+        key: WorkloadKey::new("default", "x"),
         ..state("x", 49)
     };
     assert_eq!(table.apply(back), Some(WorkloadChange::Status));

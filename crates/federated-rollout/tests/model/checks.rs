@@ -35,7 +35,10 @@ impl World {
             (paid as fn(&Loan) -> u64, after.limits.unavailable),
             (|loan| loan.strategy.surge, after.limits.surge),
             (
-                |loan| loan.strategy.pods(),
+                // Evictions are no updates.
+                |loan| {
+                    if loan.evicts { 0 } else { loan.strategy.pods() }
+                },
                 self.setup.portion.unwrap_or(u64::MAX),
             ),
         ] {

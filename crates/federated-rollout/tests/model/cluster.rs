@@ -1,6 +1,6 @@
-//! A member cluster with one Deployment and its controller, as Kubernetes has it.
+//! A member cluster with one Deployment and its controller, as Kubernetes has it, or a LocalReplicaSet: see `local`.
 
-use federated_rollout::{Deployment, Loan, Strategy};
+use federated_rollout::{Deployment, Loan, LocalSet, Strategy};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
@@ -14,6 +14,25 @@ pub(crate) struct Pod {
     pub(crate) revision: usize,
     pub(crate) health: Health,
     pub(crate) created: i64,
+    /// What only a LocalReplicaSet does with it.
+    pub(crate) begun: Option<Begun>,
+    /// Whether somebody asks for its eviction.
+    pub(crate) is_evicted: bool,
+}
+
+/// An update or an eviction that its controller has decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) is_update: bool,
+    /// Whether the status has it: before, it is not carried out.
+    pub(crate) is_recorded: bool,
+}
+
+impl Pod {
+    /// Whether it is available and stays so.
+    pub(crate) fn is_available(&self) -> bool {
+        self.health == Health::Available && self.begun.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +49,18 @@ struct Status {
     updated: u64,
     available: u64,
     updated_available: u64,
+    waiting_evictions: u64,
     /// The lowest replicas since its controller caught up: what a caller remembers.
     lowest: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spec {
-    replicas: u64,
-    revision: usize,
-    strategy: Strategy,
+pub(super) struct Spec {
+    pub(super) replicas: u64,
+    pub(super) revision: usize,
+    pub(super) strategy: Strategy,
+    /// Of a LocalReplicaSet.
+    pub(super) paused: bool,
     generation: i64,
 }
 
@@ -48,20 +70,27 @@ pub(crate) struct SpecWrite {
     pub(crate) generation: i64,
     pub(crate) revision: Option<usize>,
     pub(crate) strategy: Option<Strategy>,
+    /// Of a LocalReplicaSet.
+    pub(crate) paused: Option<bool>,
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Cluster {
     pub(crate) name: &'static str,
+    /// Whether it has a LocalReplicaSet.
+    pub(crate) is_local: bool,
+    /// When its controller began updates.
+    pub(super) updates: Vec<i64>,
     pub(crate) reach: Reach,
     pub(crate) cordoned: bool,
     pub(crate) waits_for_nodes: bool,
     pub(crate) pods: Vec<Pod>,
-    spec: Spec,
+    pub(super) spec: Spec,
     /// The generation of the last write of a template.
     rolled: i64,
     /// The spec that the controller has last acted on.
-    synced: Spec,
+    pub(super) synced: Spec,
     status: Status,
     /// Whether the present leader has seen its Deployment.
     pub(crate) is_known: bool,
@@ -72,20 +101,29 @@ pub(crate) struct Cluster {
 pub(crate) const REVISIONS: [&str; 6] = ["r0", "r1", "r2", "r3", "r4", "r5"];
 
 impl Cluster {
-    pub(crate) fn new(name: &'static str, replicas: u64) -> Self {
+    pub(crate) fn new(name: &'static str, replicas: u64, is_local: bool) -> Self {
         let spec = Spec {
             replicas,
             revision: 0,
-            strategy: Strategy::WITHOUT_LOAN,
+            strategy: if is_local {
+                Strategy::default()
+            } else {
+                Strategy::WITHOUT_LOAN
+            },
+            paused: is_local,
             generation: 1,
         };
         let pod = Pod {
             revision: 0,
             health: Health::Available,
             created: -1_000_000,
+            begun: None,
+            is_evicted: false,
         };
         let mut cluster = Self {
             name,
+            is_local,
+            updates: Vec::new(),
             reach: Reach::Reachable,
             cordoned: false,
             waits_for_nodes: false,
@@ -110,7 +148,7 @@ impl Cluster {
     }
 
     pub(crate) fn available(&self) -> u64 {
-        self.count(|pod| pod.health == Health::Available)
+        self.count(Pod::is_available)
     }
 
     /// Its pods, without those that its controller has not removed yet though they are no longer requested: as in Kubernetes,
@@ -140,6 +178,11 @@ impl Cluster {
             updated_available: status.updated_available,
             pending: 0,
             started_lately,
+            local: self.is_local.then_some(LocalSet {
+                paused: spec.paused,
+                waiting_evictions: status.waiting_evictions,
+                evictable: 0,
+            }),
         }
     }
 
@@ -182,10 +225,15 @@ impl Cluster {
         let changed = Spec {
             revision: write.revision.unwrap_or(self.spec.revision),
             strategy: write.strategy.unwrap_or(self.spec.strategy),
+            paused: if self.is_local {
+                write.paused.unwrap_or(self.spec.paused)
+            } else {
+                false
+            },
             ..self.spec
         };
         assert!(
-            changed.strategy.pods() > 0,
+            self.is_local || changed.strategy.pods() > 0,
             "the API server refuses 0 and 0"
         );
         // A write of neither is a fence, and changes something else.
@@ -208,6 +256,9 @@ impl Cluster {
     /// One sync of its controller: scales the new ReplicaSet up, or the old ones down (rolling.go). Returns the pods created.
     pub(crate) fn sync(&mut self, now: i64) -> u64 {
         self.synced = self.spec;
+        if self.is_local {
+            return self.sync_local(now);
+        }
         let Spec {
             replicas,
             revision,
@@ -227,6 +278,8 @@ impl Cluster {
                 revision,
                 health: Health::Starting,
                 created: now,
+                begun: None,
+                is_evicted: false,
             };
             self.pods.extend((0..created).map(|_| pod));
             return created;
@@ -248,6 +301,11 @@ impl Cluster {
     /// Its controller writes the status, about the spec that it has last acted on.
     pub(crate) fn report(&mut self) {
         let revision = self.synced.revision;
+        for pod in &mut self.pods {
+            if let Some(begun) = &mut pod.begun {
+                begun.is_recorded = true;
+            }
+        }
         let caught_up = self.synced.generation == self.spec.generation;
         self.status = Status {
             lowest: if caught_up {
@@ -259,21 +317,25 @@ impl Cluster {
             pods: self.pods.len() as u64,
             updated: self.count(|pod| pod.revision == revision),
             available: self.available(),
-            updated_available: self
-                .count(|pod| pod.revision == revision && pod.health == Health::Available),
+            updated_available: self.count(|pod| pod.revision == revision && pod.is_available()),
+            waiting_evictions: self.count(|pod| pod.is_evicted && pod.is_available()),
         };
     }
 
-    fn count(&self, is_counted: impl Fn(&Pod) -> bool) -> u64 {
+    pub(super) fn count(&self, is_counted: impl Fn(&Pod) -> bool) -> u64 {
         self.pods.iter().filter(|pod| is_counted(pod)).count() as u64
     }
 
     /// Removes `count` pods of those, the unavailable ones first.
-    fn remove(&mut self, count: u64, is_candidate: impl Fn(&Pod) -> bool) {
+    pub(super) fn remove(&mut self, count: u64, is_candidate: impl Fn(&Pod) -> bool) {
         for _ in 0..count {
             let candidates = (0..self.pods.len()).filter(|&index| is_candidate(&self.pods[index]));
-            let first =
-                candidates.min_by_key(|&index| self.pods[index].health == Health::Available);
+            let first = candidates.min_by_key(|&index| {
+                (
+                    self.pods[index].is_available(),
+                    !self.pods[index].is_evicted,
+                )
+            });
             let Some(index) = first else { return };
             self.pods.remove(index);
         }

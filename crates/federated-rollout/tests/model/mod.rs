@@ -2,6 +2,7 @@
 
 mod checks;
 pub(crate) mod cluster;
+mod local;
 
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) soak: i64,
     pub(crate) approval: bool,
     pub(crate) max_concurrent: Option<usize>,
+    /// Whether the members have LocalReplicaSets.
+    pub(crate) is_local: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,8 @@ pub(crate) enum Op {
     Report(usize),
     Available(usize, usize),
     Break(usize, usize),
+    /// Somebody asks for the eviction of a pod.
+    Evict(usize, usize),
     Reach(usize, Reach),
     /// Another leader starts: it knows nothing of the members that it can't reach.
     Restart,
@@ -101,7 +106,7 @@ impl World {
     pub(crate) fn new(setup: Setup) -> Self {
         let sizes = setup.replicas.iter().zip(NAMES);
         let clusters: Vec<_> = sizes
-            .map(|(&replicas, name)| Cluster::new(name, replicas))
+            .map(|(&replicas, name)| Cluster::new(name, replicas, setup.is_local))
             .collect();
         Self {
             replicas: setup.replicas.iter().sum(),
@@ -231,8 +236,15 @@ impl World {
                 let pods = &mut self.clusters[cluster % count].pods;
                 let index = pod % pods.len().max(1);
                 if let Some(pod) = pods.get_mut(index) {
-                    self.debt += u64::from(pod.health == Health::Available);
+                    self.debt += u64::from(pod.is_available());
                     pod.health = Health::Broken;
+                }
+            }
+            Op::Evict(cluster, pod) => {
+                let pods = &mut self.clusters[cluster % count].pods;
+                let index = pod % pods.len().max(1);
+                if let Some(pod) = pods.get_mut(index) {
+                    pod.is_evicted = true;
                 }
             }
             Op::Reach(cluster, reach) => self.reach(cluster % count, reach),
@@ -255,6 +267,7 @@ impl World {
                 self.replicas = replicas;
             }
             Op::Budget(unavailable, surge) => {
+                let surge = if self.setup.is_local { 0 } else { surge };
                 (self.setup.unavailable, self.setup.surge) = (unavailable, surge);
                 let least = u64::from(surge == 0);
                 self.most_unavailable = self.most_unavailable.max(unavailable.max(least));
@@ -288,15 +301,21 @@ impl World {
             let index = (self.clusters.iter())
                 .position(|cluster| cluster.name == change.member)
                 .expect("it is a member");
-            let (strategy, revision) = match change.action {
-                Action::Roll(strategy) => (Some(strategy), Some(self.target)),
-                Action::Shrink(strategy) => (Some(strategy), None),
-                Action::Fence => (None, None),
+            let (strategy, revision, paused) = match change.action {
+                Action::Roll(strategy) => (
+                    Some(strategy),
+                    Some(self.target),
+                    Some(strategy.pods() == 0),
+                ),
+                Action::Shrink(strategy) => (Some(strategy), None, Some(strategy.pods() == 0)),
+                Action::Lend(strategy) => (Some(strategy), None, None),
+                Action::Fence => (None, None, None),
             };
             let spec_write = SpecWrite {
                 generation: change.generation,
                 revision,
                 strategy,
+                paused,
             };
             self.send(write, Late::Write(index, spec_write));
         }
@@ -371,7 +390,12 @@ impl World {
     fn wait(&mut self, seconds: i64) {
         for index in 0..self.clusters.len() {
             let cluster = &self.clusters[index];
-            if self.setup.portion.is_some() && (cluster.pods.len() as u64) < cluster.replicas() {
+            let has_begun = cluster.pods.iter().any(|pod| pod.begun.is_some());
+            let is_behind = (cluster.pods.len() as u64) < cluster.replicas() || has_begun;
+            if self.setup.portion.is_some() && is_behind {
+                if has_begun {
+                    self.clusters[index].report();
+                }
                 self.sync(index);
             }
         }
@@ -497,7 +521,7 @@ impl World {
             cluster.revision() == self.target
                 && cluster.available() == cluster.replicas()
                 && cluster.pods.len() as u64 == cluster.replicas()
-                && (cluster.pods.iter()).all(|pod| pod.revision == self.target)
+                && (cluster.pods.iter()).all(|pod| pod.revision == self.target && !pod.is_evicted)
         };
         let requested: u64 = self.clusters.iter().map(Cluster::replicas).sum();
         requested == self.replicas

@@ -24,6 +24,7 @@ pub(crate) fn old(replicas: u64) -> Deployment<'static> {
         updated_available: replicas,
         pending: 0,
         started_lately: false,
+        local: None,
     }
 }
 

@@ -2,5 +2,6 @@
 
 mod fixtures;
 mod loans;
+mod local_sets;
 mod speed;
 mod steps;

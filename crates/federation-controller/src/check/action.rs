@@ -129,6 +129,9 @@ impl SetChange {
                     RolloutAction::Shrink(strategy) => {
                         format!("strategy set to {}", described(strategy))
                     }
+                    RolloutAction::Lend(strategy) => {
+                        format!("strategy set to {} for evictions", described(strategy))
+                    }
                     RolloutAction::Fence => "earlier writes of the template fenced off".to_owned(),
                 };
                 (EventReason::Updated, text)

@@ -12,7 +12,6 @@ use super::{
     snapshot::Snapshot,
     step::{MemberStep, Step, Writes},
 };
-use crate::local_kind::local_kind;
 
 /// The stages of one check.
 #[derive(Clone, Debug)]
@@ -99,7 +98,7 @@ impl<'a> Decision<'a> {
 
     /// The kind of the local workloads.
     pub(super) fn local_kind(&self) -> &'static str {
-        local_kind(self.snapshot.frs.key.kind)
+        self.snapshot.frs.local.as_str()
     }
 
     pub(super) fn unplaced(&self) -> u64 {

@@ -161,10 +161,13 @@ fn of_health<'a>(
         (Health::Unknown, _) => {
             unknown(ClusterReason::NotProbed, "the cluster has not answered yet")
         }
-        (Health::Healthy, SyncState::NotSynced) => unknown(
-            ClusterReason::NotSynced,
-            "ReplicaSets and pods are not listed yet",
-        ),
+        (Health::Healthy, SyncState::NotSynced) => {
+            let listed_later = "ReplicaSets and pods are not listed yet".to_owned();
+            let cause = member.unlisted.as_ref().map_or(listed_later, |failure| {
+                format!("LocalReplicaSets and pods are not listed: {failure}; LocalReplicaSets need their CRD and controller")
+            });
+            unknown(ClusterReason::NotSynced, cause)
+        }
         (Health::Healthy, SyncState::Stale { since }) => {
             let cause = format!("the watch is down, the view is from {since:.0}");
             unknown(ClusterReason::Stale, cause)

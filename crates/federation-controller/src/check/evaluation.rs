@@ -259,7 +259,9 @@ impl<'a> MemberEvaluation<'a> {
     pub(super) fn has_settings(&self, frs: &ValidFrs, desired: SettingsHash) -> bool {
         let is_written = self.written_settings() == Some(desired);
         let has_settings = |state: &DeploymentState| {
-            !state.paused && u32::try_from(state.min_ready_seconds) == Ok(frs.min_ready_seconds)
+            // A LocalReplicaSet is paused without a loan.
+            let is_unpaused = state.local.is_some() || !state.paused;
+            is_unpaused && u32::try_from(state.min_ready_seconds) == Ok(frs.min_ready_seconds)
         };
         let deployment = self.set().and_then(|set| set.deployment.as_ref());
         is_written && self.member.has_label() && deployment.is_some_and(|state| has_settings(state))
@@ -412,6 +414,14 @@ impl<'a> MemberEvaluation<'a> {
             deployment.is_some_and(|state| state.template_is_labeled && rolls(state))
         });
         !rolls_labeled && (self.member.view.has_unlabeled_pods() || self.may_have_unlabeled_pods())
+    }
+
+    /// Whether evictions wait there: a LocalReplicaSet removes these pods first, although they run (L21).
+    pub(super) fn has_waiting_evictions(&self) -> bool {
+        let local = self
+            .live_set()
+            .and_then(|set| set.deployment.as_ref()?.local);
+        local.is_some_and(|local| local.waiting_evictions > 0)
     }
 
     /// Pods that are scheduled and not ready.

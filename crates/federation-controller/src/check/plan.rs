@@ -1,5 +1,6 @@
 //! From what the members show to their targets: the second stage of a check.
 
+use federated_rollout::Budget;
 use federated_scheduler::{Preference, Reasons};
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
@@ -59,7 +60,7 @@ pub(super) fn plan(
     let key = snapshot.frs.key.to_string();
     let demand = Demand {
         key: &key,
-        replicas: u64::from(snapshot.frs.replicas),
+        replicas: u64::from(snapshot.frs.replicas) + u64::from(needs_one_more(snapshot, members)),
         rebalance: snapshot.frs.placement.rebalance,
         capacity_probes: u64::from(snapshot.settings.capacity_probes),
     };
@@ -90,6 +91,29 @@ pub(super) fn plan(
         members: planned,
         unplaced: targets.layout.unplaced,
     })
+}
+
+/// Whether one replica more than N runs, because none of N may be unavailable while pods are replaced or evicted (L5).
+fn needs_one_more(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>]) -> bool {
+    let Some(rollout) = &snapshot.rollout else {
+        return false;
+    };
+    let is_outdated = |member: &MemberEvaluation<'_>| {
+        let set = member.live_set();
+        let state = set.and_then(|set| set.deployment.as_ref().zip(Some(set)));
+        let has_old_pods = state.is_some_and(|(state, set)| {
+            state.updated_replicas < set.status_replicas
+                && set.observed_generation >= set.generation
+        });
+        let has_other_template =
+            set.is_some() && member.revision(snapshot).as_deref() != Some(rollout.revision);
+        has_old_pods || has_other_template || member.has_waiting_evictions()
+    };
+    let mut laid_out = members
+        .iter()
+        .filter(|member| member.eligibility.is_laid_out());
+    rollout.settings.budget == Budget::CreateFirst
+        && (!rollout.recorded.state.loans.is_empty() || laid_out.any(is_outdated))
 }
 
 /// Lets members keep the replicas that they would get if the members of unknown state had none. These may be lost; then the

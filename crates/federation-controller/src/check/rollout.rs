@@ -1,7 +1,7 @@
 //! The rollout of a FederatedDeployment: what the members show, in the terms of `federated-rollout`, and what that decides.
 
 use federated_rollout::{
-    Account, Decision, Deployment, Member, MemberState, Rollout, State, Strategy, step,
+    Account, Decision, Deployment, LocalSet, Member, MemberState, Rollout, State, Strategy, step,
 };
 use fedrs_api::revision_name;
 use jiff::Timestamp;
@@ -170,6 +170,11 @@ impl MemberEvaluation<'_> {
             // Which of the available pods are updated is not known: at least those that no old pod can be.
             updated_available: available.saturating_sub(pods.saturating_sub(updated)),
             started_lately: started_lately(rollout, now),
+            local: deployment.local.map(|local| LocalSet {
+                paused: deployment.paused,
+                waiting_evictions: local.waiting_evictions.into(),
+                evictable: local.evictable.into(),
+            }),
         })
     }
 }

@@ -129,6 +129,8 @@ pub struct Member {
     pub health: Health,
     /// Whether `view` is current.
     pub sync: SyncState,
+    /// What fails while LocalReplicaSets can't be listed: their CRD may be missing.
+    pub unlisted: Option<String>,
     /// Whether a previous write for this FederatedReplicaSet has not been answered yet.
     pub write_pending: bool,
     /// Its local ReplicaSet and pods for this FederatedReplicaSet.

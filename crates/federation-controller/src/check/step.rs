@@ -158,7 +158,7 @@ fn next_replicas(
             open_scale_up: member.open_scale_up(),
             ready: match account {
                 // Its controller scales pods of several templates in proportion, also those that run.
-                Some(account) if account.moves_wait => {
+                Some(account) if account.moves_wait || member.has_waiting_evictions() => {
                     member.possibly_ready().max(member.requested())
                 }
                 _ => member.possibly_ready(),

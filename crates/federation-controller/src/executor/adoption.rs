@@ -6,14 +6,14 @@
 
 use controller_base::calls::{self, CallError};
 use federated_rollout::Strategy;
-use fedrs_api::{RejectionKind, SetKind};
+use fedrs_api::{LocalKind, RejectionKind};
 use reflector::printable;
 
 use super::{
     LocalWorkload, failed_write,
     json_patch::{JsonPatch, Operand},
     live_set::{LiveSet, LiveSpec, images},
-    rollout::add_settings,
+    rollout::{add_local_strategy, add_settings},
 };
 use crate::{check::Outcome, manifest::Source};
 
@@ -35,12 +35,21 @@ impl LocalWorkload<'_> {
         }
         let replicas = live.kept_replicas(replicas, source.frs.replicas);
         let has_desired = match self.key.kind {
-            SetKind::FederatedReplicaSet => true,
-            SetKind::FederatedDeployment => match self.has_template(source, &live).await {
-                Ok(has_template) => has_template,
-                Err(error) => return failed_write(&error),
-            },
+            LocalKind::ReplicaSet => true,
+            LocalKind::Deployment | LocalKind::LocalReplicaSet => {
+                match self.has_template(source, &live).await {
+                    Ok(has_template) => has_template,
+                    Err(error) => return failed_write(&error),
+                }
+            }
         };
+        // Its status does not say which of its pods have our labels.
+        if self.key.kind == LocalKind::LocalReplicaSet {
+            let labeled = self.label_pods(source, &live.metadata.uid, live.metadata.generation);
+            if let Err(error) = Box::pin(labeled).await {
+                return failed_write(&error);
+            }
+        }
         match self.write_over(source, &live, replicas, true).await {
             Ok(Outcome::Written(set)) => Outcome::Adopted {
                 changed: changes(source, &live.spec, set.replicas),
@@ -54,7 +63,7 @@ impl LocalWorkload<'_> {
 
     /// Writes our spec and labels over the workload that was read as `live`, and keeps the metadata of others. Its pods stay.
     /// A Deployment keeps its template; if it `is_found`, its pause as well, since its pods may be of several templates, and it
-    /// gets the strategy without a loan. If its selector differs, which is immutable, deletes the workload without its pods: the
+    /// gets the strategy without a loan. So does a LocalReplicaSet, which is paused then. If its selector differs, which is immutable, deletes the workload without its pods: the
     /// next check creates ours.
     pub(super) async fn write_over(
         self,
@@ -70,8 +79,8 @@ impl LocalWorkload<'_> {
         let metadata = &live.metadata;
         let mut patch = JsonPatch::of_read(&metadata.uid, &metadata.resource_version);
         match self.key.kind {
-            SetKind::FederatedReplicaSet => patch.replace("/spec", Operand::Spec(&ours.spec)),
-            SetKind::FederatedDeployment => {
+            LocalKind::ReplicaSet => patch.replace("/spec", Operand::Spec(&ours.spec)),
+            LocalKind::Deployment => {
                 patch.add("/spec/replicas", replicas.into());
                 add_settings(&mut patch, source);
                 if is_found {
@@ -79,6 +88,14 @@ impl LocalWorkload<'_> {
                     patch.add("/spec/strategy", Operand::Strategy(strategy));
                 } else {
                     patch.add("/spec/paused", Operand::Bool(false));
+                }
+            }
+            LocalKind::LocalReplicaSet => {
+                patch.add("/spec/replicas", replicas.into());
+                add_settings(&mut patch, source);
+                if is_found {
+                    add_local_strategy(&mut patch, source, Strategy::default());
+                    patch.add("/spec/paused", Operand::Bool(true));
                 }
             }
         }
@@ -130,7 +147,7 @@ fn changes(source: &Source<'_>, before: &LiveSpec, replicas: u32) -> String {
     if replicas_before != replicas {
         changes.push(format!("replicas {replicas_before} to {replicas}"));
     }
-    if source.frs.key.kind == SetKind::FederatedDeployment {
+    if source.frs.local != LocalKind::ReplicaSet {
         changes.push("strategy, settings and labels".to_owned());
         return changes.join("; ");
     }

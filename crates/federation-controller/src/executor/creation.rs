@@ -1,7 +1,7 @@
 //! Creates a local workload, and its namespace.
 
 use controller_base::calls::{self, CallError};
-use fedrs_api::{RejectionKind, SetKind};
+use fedrs_api::{LocalKind, RejectionKind};
 use serde::{Serialize, de::IgnoredAny};
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::{check::Outcome, manifest::Source, messages};
 impl LocalWorkload<'_> {
     /// Creates the workload. Every error counts as a rejection (F28).
     pub(super) async fn create(self, source: &Source<'_>, replicas: u32) -> Outcome {
-        if self.key.kind == SetKind::FederatedDeployment {
+        if self.key.kind == LocalKind::Deployment {
             let taken_over = Box::pin(self.take_over(source, replicas)).await;
             if let Some(outcome) = taken_over {
                 return outcome;

@@ -12,7 +12,7 @@
 //! user's template is rolled out within the budget.
 
 use controller_base::calls::{self, CallError};
-use fedrs_api::SetKind;
+use fedrs_api::LocalKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::limited_value;
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
@@ -111,7 +111,7 @@ impl LocalWorkload<'_> {
     }
 
     fn replica_set(self) -> String {
-        let collection = self.collection_of(SetKind::FederatedReplicaSet);
+        let collection = self.collection_of(LocalKind::ReplicaSet);
         format!("{collection}/{}", self.key.name)
     }
 }

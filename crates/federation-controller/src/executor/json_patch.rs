@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     check::Precondition,
-    manifest::{RollingUpdate, Spec, Template},
+    manifest::{LocalStrategy, RollingUpdate, Spec, Template},
 };
 
 /// A JSON patch.
@@ -32,6 +32,7 @@ pub(super) enum Operand<'a> {
     Text(&'a str),
     Spec(&'a Spec<'a>),
     Strategy(RollingUpdate),
+    LocalStrategy(LocalStrategy),
     Template(&'a Template<'a>),
     Empty {},
 }

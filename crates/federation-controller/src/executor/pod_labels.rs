@@ -10,7 +10,7 @@ use std::{
 };
 
 use controller_base::calls::{self, CallError};
-use fedrs_api::{SetKind, annotations, labels, selector};
+use fedrs_api::{LocalKind, annotations, labels, selector};
 use futures::{StreamExt, TryStreamExt, stream};
 use reflector::{
     Collection, ReflectorSettings, Uid,
@@ -218,7 +218,7 @@ impl LocalWorkload<'_> {
         is_wanted: impl Fn(&Dependent) -> bool,
     ) -> Result<(HashSet<Uid>, Dependents), CallError> {
         let workload = HashSet::from([Uid::of(uid)]);
-        if self.key.kind == SetKind::FederatedReplicaSet {
+        if self.key.kind != LocalKind::Deployment {
             return Ok((workload, Dependents::default()));
         }
         let mut owners = HashSet::new();
@@ -297,7 +297,7 @@ impl LocalWorkload<'_> {
     fn path_of(self, resource: Resource) -> String {
         match resource {
             Resource::Pods => format!("/api/v1/namespaces/{}/pods", self.key.namespace),
-            Resource::ReplicaSets => self.collection_of(SetKind::FederatedReplicaSet),
+            Resource::ReplicaSets => self.collection_of(LocalKind::ReplicaSet),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Releases or deletes a local workload (F5).
 
 use controller_base::calls::{self, CallError};
-use fedrs_api::{DeletionPolicy, SetKind, annotations, labels};
+use fedrs_api::{DeletionPolicy, LocalKind, annotations, labels};
 use planted_bugs::{PlantedBug, is_planted};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl LocalWorkload<'_> {
     /// the next attempt finds the set by them. The template of a Deployment stays, with its labels: without them all pods would
     /// be replaced.
     async fn release(self, live: &LiveSet, uid: &str) -> Result<(), CallError> {
-        if self.key.kind == SetKind::FederatedReplicaSet {
+        if self.key.kind == LocalKind::ReplicaSet {
             let template = json!({ "spec": { "template": { "metadata": {
                 "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
                 "annotations": { annotations::TEMPLATE_HASH: null },

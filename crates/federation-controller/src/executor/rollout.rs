@@ -1,8 +1,9 @@
-//! The writes of a rollout in a local Deployment: each is one conditional patch, which leaves the replicas.
+//! The writes of a rollout in a local Deployment or LocalReplicaSet: each is one conditional patch, which leaves the replicas.
 //!
 //! ```text
 //! Roll    PATCH template, strategy and settings, conditional on the generation that the loan names
-//! Shrink  PATCH strategy
+//! Shrink  PATCH strategy, and pause a LocalReplicaSet whose strategy becomes 0
+//! Lend    PATCH strategy of a LocalReplicaSet
 //! Fence   GET, PATCH progressDeadlineSeconds
 //! ```
 //!
@@ -11,6 +12,7 @@
 
 use controller_base::calls::CallError;
 use federated_rollout::{Action, Strategy};
+use fedrs_api::LocalKind;
 
 use super::{
     LocalWorkload,
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::{
     check::{Outcome, Precondition},
-    manifest::{DeploymentSettings, NO_PROGRESS_DEADLINE, RollingUpdate, Source},
+    manifest::{DeploymentSettings, LocalStrategy, NO_PROGRESS_DEADLINE, RollingUpdate, Source},
 };
 
 impl LocalWorkload<'_> {
@@ -33,8 +35,18 @@ impl LocalWorkload<'_> {
             Action::Roll(strategy) => self.roll(source, seen, strategy).await,
             Action::Shrink(strategy) => {
                 let mut patch = self.patch_of(seen);
-                patch.add("/spec/strategy", Operand::Strategy(strategy.into()));
+                if self.key.kind == LocalKind::LocalReplicaSet {
+                    add_local_strategy(&mut patch, source, strategy);
+                    patch.add("/spec/paused", Operand::Bool(strategy.pods() == 0));
+                } else {
+                    patch.add("/spec/strategy", Operand::Strategy(strategy.into()));
+                }
                 self.patch("shrink", &patch).await
+            }
+            Action::Lend(strategy) => {
+                let mut patch = self.patch_of(seen);
+                add_local_strategy(&mut patch, source, strategy);
+                self.patch("lend", &patch).await
             }
             Action::Fence => self.fence(source, seen).await,
         }
@@ -51,15 +63,20 @@ impl LocalWorkload<'_> {
         let template = source.template();
         let mut patch = self.patch_of(seen);
         add_settings(&mut patch, source);
-        patch.add("/spec/paused", Operand::Bool(false));
-        // A member without replicas gets the template with the smallest strategy.
-        let recreates = source.deployment.recreates && strategy != Strategy::WITHOUT_LOAN;
-        let strategy = if recreates {
-            RollingUpdate::RECREATE
+        if self.key.kind == LocalKind::LocalReplicaSet {
+            patch.add("/spec/paused", Operand::Bool(strategy.pods() == 0));
+            add_local_strategy(&mut patch, source, strategy);
         } else {
-            strategy.into()
-        };
-        patch.add("/spec/strategy", Operand::Strategy(strategy));
+            patch.add("/spec/paused", Operand::Bool(false));
+            // A member without replicas gets the template with the smallest strategy.
+            let recreates = source.deployment.recreates && strategy != Strategy::WITHOUT_LOAN;
+            let strategy = if recreates {
+                RollingUpdate::RECREATE
+            } else {
+                strategy.into()
+            };
+            patch.add("/spec/strategy", Operand::Strategy(strategy));
+        }
         patch.replace("/spec/template", Operand::Template(&template));
         self.patch("roll", &patch).await
     }
@@ -83,6 +100,16 @@ impl LocalWorkload<'_> {
     {
         JsonPatch::of_seen(seen, &self.executor.federation, None)
     }
+}
+
+/// Sets what is lent to a LocalReplicaSet.
+pub(super) fn add_local_strategy(
+    patch: &mut JsonPatch<'_>,
+    source: &Source<'_>,
+    strategy: Strategy,
+) {
+    let strategy = LocalStrategy::of(strategy, source.deployment.min_delay);
+    patch.add("/spec/deploymentStrategy", Operand::LocalStrategy(strategy));
 }
 
 /// Sets what a Deployment has beside replicas, strategy and template. Together: the API server compares the deadline with

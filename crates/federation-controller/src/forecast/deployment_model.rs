@@ -71,6 +71,7 @@ impl DeploymentModel {
             pending: 0,
             updated_available: own_available,
             started_lately: self.last_start.is_some_and(lately),
+            local: None,
         }
     }
 
@@ -101,7 +102,7 @@ impl DeploymentModel {
                 self.has_target = true;
                 self.strategy = strategy;
             }
-            Action::Shrink(strategy) => self.strategy = strategy,
+            Action::Shrink(strategy) | Action::Lend(strategy) => self.strategy = strategy,
             Action::Fence => {}
         }
     }

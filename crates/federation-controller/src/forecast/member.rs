@@ -82,6 +82,7 @@ pub(super) fn seen(
         invalid_kubeconfig: reachability.invalid_kubeconfig,
         health: reachability.health,
         sync: reachability.sync,
+        unlisted: None,
         write_pending: false,
         view: previous
             .and_then(|previous| workload_view(&model, previous, question.now))
@@ -103,7 +104,7 @@ fn model(
         .unwrap_or_default();
     let same_cluster_as = previous.and_then(|previous| previous.same_cluster_as.clone());
     Model {
-        key: question.frs.key.clone(),
+        key: question.frs.workload_key(),
         answers,
         limit: previous.and_then(limit),
         rejection: internal.rejection.filter(|_| !question.new_template),

@@ -1,7 +1,7 @@
 //! A model of one member: how it reacts to the writes of a check.
 
 use cluster_informer::{PodCounts, WorkloadState, WorkloadView};
-use fedrs_api::{ObjectKey, Rejection, TemplateRejection};
+use fedrs_api::{Rejection, TemplateRejection, WorkloadKey};
 use jiff::Timestamp;
 
 use crate::check::{Member, Outcome, SetChange};
@@ -15,7 +15,7 @@ const BEYOND_LIMIT: &str = "more than the cluster has shown it can run";
 /// What is known of how a member reacts.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    pub(super) key: ObjectKey,
+    pub(super) key: WorkloadKey,
     /// The uid of its local ReplicaSet: the name of the member under which it counts, so that members that are the same cluster
     /// have the same uid.
     pub(super) uid: String,

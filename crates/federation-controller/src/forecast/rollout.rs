@@ -11,7 +11,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use federated_rollout::{
-    Approval, Decision, Limits, Member, OnFailure, Rollout, Step, Strategy, step,
+    Amount, Approval, Budget, Decision, Limits, Member, OnFailure, Rollout, Step, Strategy, step,
 };
 pub use federated_rollout::{MemberState, State};
 use fedrs_api::{RolloutSettings, ValidFrs, revision_name};
@@ -238,7 +238,14 @@ impl<'a> Run<'a> {
             target: revision,
             previous: None,
             replicas: frs.replicas.into(),
-            budget: settings.budget,
+            budget: match settings.budget {
+                // The one that is created first is modeled as a surge.
+                Budget::CreateFirst => Budget::RollingUpdate {
+                    max_unavailable: Amount::Number(0),
+                    max_surge: Amount::Number(1),
+                },
+                budget => budget,
+            },
             speed,
             steps: self.steps,
             approvals: &approvals.collect::<Vec<_>>(),

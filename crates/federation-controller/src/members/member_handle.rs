@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WatchScope, WorkloadChange};
 use controller_base::event::Event;
-use fedrs_api::{MemberEventReason, MemberReason, ObjectKey};
+use fedrs_api::{MemberEventReason, MemberReason, WorkloadKey};
 use http::Request;
 use kube::{Client, client::Body};
 use reflector::{ByteBudget, ClientSender};
@@ -74,7 +74,7 @@ struct Changes {
 }
 
 impl ChangeHandler for Changes {
-    fn on_workload_change(&self, cluster: &str, key: &ObjectKey, change: WorkloadChange) {
+    fn on_workload_change(&self, cluster: &str, key: &WorkloadKey, change: WorkloadChange) {
         self.trigger.on_workload_change(cluster, key, change);
     }
 

@@ -11,8 +11,8 @@ use std::{
 
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{
-    MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, ObjectKey, SetKind,
-    TimeLimit,
+    LocalKind, MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, TimeLimit,
+    WorkloadKey,
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -180,10 +180,10 @@ impl Registry {
         }
     }
 
-    /// The members as a check of `key` sees them, in order; `grace_period` is that of the set, if it has one.
+    /// The members as a check of the set with the local workloads `key` sees them, in order; `grace_period` is that of the set, if it has one.
     pub(crate) fn snapshot(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         grace_period: Option<TimeLimit>,
     ) -> Vec<check::Member> {
         let members = self.members.read();
@@ -191,10 +191,8 @@ impl Registry {
         members
             .iter()
             .map(|(name, member)| {
-                if key.kind == SetKind::FederatedDeployment
-                    && let Some(access) = &member.access
-                {
-                    access.store.watch_deployments();
+                if let Some(access) = &member.access {
+                    access.store.watch(key.kind);
                 }
                 let outages = &member.outages;
                 let state = grace_period.map_or(outages.state, |limit| {
@@ -417,7 +415,7 @@ impl MemberState {
         own.map_or(default, |limit| limit.0)
     }
 
-    fn view(&self, name: &str, key: &ObjectKey) -> check::Member {
+    fn view(&self, name: &str, key: &WorkloadKey) -> check::Member {
         let store = self.access.as_ref().map(|access| &access.store);
         let (health, sync) = match store {
             // Not before it is known what its first answer means after what earlier leaders recorded.
@@ -441,6 +439,9 @@ impl MemberState {
             invalid_kubeconfig: error.map(ToString::to_string),
             health,
             sync,
+            unlisted: store
+                .filter(|_| key.kind == LocalKind::LocalReplicaSet)
+                .and_then(|store| store.failure_of(key)),
             write_pending: false,
             view: store.map(|store| store.workload(key)).unwrap_or_default(),
         }

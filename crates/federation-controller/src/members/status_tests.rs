@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
-use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, ObjectKey};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, WorkloadKey};
 use kube::Client;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -30,16 +30,16 @@ impl MemberView for View {
         self.unread.clone()
     }
 
-    fn observe_scale(&self, _: &ObjectKey, _: &str, _: i64, _: u32) {}
-    fn observe_rejected_scale(&self, _: &ObjectKey, _: &str, _: i64) {}
+    fn observe_scale(&self, _: &WorkloadKey, _: &str, _: i64, _: u32) {}
+    fn observe_rejected_scale(&self, _: &WorkloadKey, _: &str, _: i64) {}
 
-    fn workload(&self, _: &ObjectKey) -> WorkloadView {
+    fn workload(&self, _: &WorkloadKey) -> WorkloadView {
         WorkloadView::default()
     }
     fn sync_state(&self) -> SyncState {
         self.sync
     }
-    fn sync_state_of(&self, _: &ObjectKey) -> SyncState {
+    fn sync_state_of(&self, _: &WorkloadKey) -> SyncState {
         self.sync
     }
     fn exceeded_limit(&self) -> Option<String> {
@@ -59,12 +59,12 @@ impl MemberView for View {
         }
     }
     fn confirm_nodes(&self) {}
-    fn confirm_workloads(&self, _: &ObjectKey) {}
-    fn relist(&self, _: &ObjectKey) {}
+    fn confirm_workloads(&self, _: &WorkloadKey) {}
+    fn relist(&self, _: &WorkloadKey) {}
     fn observe_write(&self, _: WorkloadState) {}
-    fn observe_deletion(&self, _: &ObjectKey, _: &str) {}
-    fn observe_absence(&self, _: &ObjectKey, _: &str) {}
-    fn observe_release(&self, _: &ObjectKey, _: &str, _: &str) {}
+    fn observe_deletion(&self, _: &WorkloadKey, _: &str) {}
+    fn observe_absence(&self, _: &WorkloadKey, _: &str) {}
+    fn observe_release(&self, _: &WorkloadKey, _: &str, _: &str) {}
 }
 
 fn healthy() -> View {
@@ -220,7 +220,7 @@ async fn each_state_of_a_member_has_its_reason() {
 
 #[tokio::test]
 async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_knows() {
-    let names = ["a", "b", "c", "d", "e"].map(|name| ObjectKey::new("default", name));
+    let names = ["a", "b", "c", "d", "e"].map(|name| WorkloadKey::new("default", name));
     let totals = |workloads: usize, replicas| WorkloadTotals {
         workloads: u32::try_from(workloads).unwrap(),
         replicas,
@@ -332,7 +332,7 @@ async fn a_condition_is_urgent_and_progress_is_not() {
         let totals = WorkloadTotals {
             workloads: 1,
             replicas,
-            first: vec![ObjectKey::new("default", "a")],
+            first: vec![WorkloadKey::new("default", "a")],
         };
         let member = MemberState {
             spec: draining(),
@@ -461,7 +461,7 @@ async fn f39_a_member_counts_once_its_first_answer_was_compared_with_what_an_ear
     let access = member(Some(healthy())).access.unwrap();
     registry.put_access(access, Credentials::default(), at(0));
     let seen = || {
-        let members = registry.snapshot(&ObjectKey::new("default", "web"), None);
+        let members = registry.snapshot(&WorkloadKey::new("default", "web"), None);
         (
             members[0].health.clone(),
             members[0].stabilizes_at.is_some(),

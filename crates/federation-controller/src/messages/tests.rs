@@ -1,7 +1,7 @@
 //! Shows each text once.
 
 use controller_base::readiness::NotReady;
-use fedrs_api::{ObjectKey, names};
+use fedrs_api::{WorkloadKey, names};
 
 use super::*;
 use crate::{
@@ -19,8 +19,8 @@ fn at(second: i64) -> Timestamp {
 #[test]
 fn each_text_once() {
     let members = ["eu".to_owned(), "us".to_owned()];
-    let first = ["a", "b", "c"].map(|name| ObjectKey::new("default", name));
-    let held = |workloads, replicas, first: &[ObjectKey]| WorkloadTotals {
+    let first = ["a", "b", "c"].map(|name| WorkloadKey::new("default", name));
+    let held = |workloads, replicas, first: &[WorkloadKey]| WorkloadTotals {
         workloads,
         replicas,
         first: first.to_vec(),

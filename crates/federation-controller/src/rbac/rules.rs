@@ -71,6 +71,16 @@ pub(super) fn member_workloads() -> Vec<Grant> {
             (APPS, "deployments"),
             &["delete"],
         ),
+        grant(
+            "List and watch the LocalReplicaSets of the federation, by label, if a FederatedDeployment has localKind: LocalReplicaSet",
+            (FEDRS, "localreplicasets"),
+            &["list", "watch"],
+        ),
+        grant(
+            "Create, scale, roll out, adopt, release and delete LocalReplicaSets, as local Deployments",
+            (FEDRS, "localreplicasets"),
+            &["create", "patch", "get", "delete"],
+        ),
     ]
 }
 

@@ -6,7 +6,7 @@ use controller_base::{
     calls::{self, CallError},
     event::Event,
 };
-use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKey};
+use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKey, WorkloadKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -62,12 +62,13 @@ impl Reconciler {
         let (status, (_, pending)) = (self.cache).of_object(key, entry, |cached| {
             (Arc::clone(&cached.status), cached.take_late())
         });
-        let members = self.snapshot_members(key, &pending, None);
+        let workload = key.workload(entry.local);
+        let members = self.snapshot_members(&workload, &pending, None);
         let until = deadline(&entry.metadata, self.config.deletion_deadline);
         let left = Duration::try_from(until.duration_since(self.clock.now())).unwrap_or_default();
         let attempt = left.max(LAST_ATTEMPT);
         let deletions = members.iter().map(async |member| {
-            let deletion = self.delete_in_member(key, &status, policy, member);
+            let deletion = self.delete_in_member(&workload, &status, policy, member);
             let done = timeout(attempt, deletion).await;
             done.unwrap_or_else(|_| Some(member.name.clone()))
         });
@@ -95,7 +96,7 @@ impl Reconciler {
     /// Releases or deletes the local ReplicaSet in one member. Returns the name of the member while it may have one.
     async fn delete_in_member(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         status: &FederatedReplicaSetStatus,
         policy: DeletionPolicy,
         member: &check::Member,
@@ -136,7 +137,7 @@ impl Reconciler {
                 // Each pod that ends in a member would cause an attempt.
                 let next = Instant::now() + RETRY_PERIOD;
                 self.cache
-                    .of_key(key, |cached| cached.next_deletion = Some(next));
+                    .of_key(&key.of_set(), |cached| cached.next_deletion = Some(next));
                 open
             }
         }

@@ -4,18 +4,18 @@ use controller_base::{
     event::{Event, EventType},
     short_list::SHOWN,
 };
-use fedrs_api::{EventReason, SetKind, names, pluralize};
+use fedrs_api::{EventReason, LocalKind, names, pluralize};
 
-use crate::{check::Outcome, local_kind::local_kind};
+use crate::check::Outcome;
 
-/// The event of an outcome in `cluster`, if people should see it; `done` is the event of an action that was carried out.
+/// The event of an outcome for a local workload of `kind` in `cluster`, if people should see it; `done` is the event of an action that was carried out.
 pub(super) fn outcome_event(
-    kind: SetKind,
+    kind: LocalKind,
     cluster: &str,
     done: &Event,
     outcome: &Outcome,
 ) -> Option<Event> {
-    let kind = local_kind(kind);
+    let kind = kind.as_str();
     let done_with = |detail: &str| Event {
         message: format!("{}{detail}", done.message),
         ..done.clone()
@@ -146,15 +146,14 @@ mod tests {
             },
         ];
         let done = Event::normal(EventReason::ScaledUp, "eu: scaled up from 3 to 5");
-        let events = outcomes.map(|outcome| {
-            outcome_event(SetKind::FederatedReplicaSet, "eu", &done, &outcome).unwrap()
-        });
+        let events = outcomes
+            .map(|outcome| outcome_event(LocalKind::ReplicaSet, "eu", &done, &outcome).unwrap());
         let shown =
             events.map(|event| format!("{:?} {}: {}", event.type_, event.reason, event.message));
         insta::assert_snapshot!(shown.join("\n"));
         for outcome in [Outcome::Pending, Outcome::Conflict(String::new())] {
             assert_eq!(
-                outcome_event(SetKind::FederatedReplicaSet, "eu", &done, &outcome),
+                outcome_event(LocalKind::ReplicaSet, "eu", &done, &outcome),
                 None
             );
         }

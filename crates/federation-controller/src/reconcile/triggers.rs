@@ -3,14 +3,15 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use cluster_informer::{ChangeHandler, WorkloadChange};
-use fedrs_api::ObjectKey;
+use fedrs_api::{ObjectKey, WorkloadKey};
 
 use super::{Reconciler, until};
 use crate::{check, frs_store::Entry, trigger::Trigger};
 
 impl ChangeHandler for Reconciler {
     /// The delay of the check that a change in a member causes (F20, F22).
-    fn on_workload_change(&self, _cluster: &str, key: &ObjectKey, change: WorkloadChange) {
+    fn on_workload_change(&self, _cluster: &str, key: &WorkloadKey, change: WorkloadChange) {
+        let key = &key.of_set();
         let delay = match change {
             WorkloadChange::Drift => Duration::ZERO,
             // ReplicaSets and pods come by two watches: the later one of the two completes the picture of a move (F20).

@@ -11,7 +11,7 @@ use federation_controller::{
     },
     config::Config,
 };
-use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs};
+use fedrs_api::{FederatedReplicaSetStatus, ValidFrs, WorkloadKey};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
@@ -71,6 +71,7 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         invalid_kubeconfig: None,
         health: Health::Healthy,
         sync: SyncState::Synced,
+        unlisted: None,
         write_pending: false,
         view: WorkloadView::default(),
     };
@@ -96,7 +97,7 @@ fn outage(member: &Member, now: i64) -> Outage {
 /// Gives `member` a set of `replicas`, of which `ready` are ready.
 pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
     member.view.workload = Some(WorkloadState {
-        key: ObjectKey::new("default", "web"),
+        key: WorkloadKey::new("default", "web"),
         uid: format!("2a9f1a4e-7d2c-4b1e-9d0a-{}", member.name),
         resource_version: "1234567".into(),
         generation: 3,

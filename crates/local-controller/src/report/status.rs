@@ -5,7 +5,7 @@ use fedrs_api::{
     NewCondition, RevisionPods, revision_name,
 };
 use jiff::Timestamp;
-use replica_set_controller::GroupCounts;
+use replica_set_controller::{GroupCounts, Purpose, Wait};
 
 use super::{conditions::conditions, input::Report};
 use crate::entry::Entry;
@@ -41,10 +41,26 @@ impl Report<'_> {
             max_unavailable: number(account.limit),
             unavailable: number(account.in_use),
             evictable: number(self.plan.disruption.lent),
+            waiting_evictions: number(self.waiting_evictions()),
             revisions,
             conditions: conditions(self),
             record: self.plan.record.clone(),
         }
+    }
+}
+
+impl Report<'_> {
+    /// Evictions that wait for the budget.
+    fn waiting_evictions(&self) -> usize {
+        let waits = self.plan.waits.iter().map(|wait| match wait {
+            Wait::Budget {
+                purpose: Purpose::Eviction,
+                pods,
+                ..
+            } => *pods,
+            _ => 0,
+        });
+        waits.sum()
     }
 }
 

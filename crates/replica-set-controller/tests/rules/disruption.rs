@@ -45,8 +45,8 @@ fn four(first: Pod<'static>) -> Vec<Pod<'static>> {
     vec![first, pod("b"), pod("c"), pod("d")]
 }
 
-fn raise(min_available: usize) -> Option<BudgetChange> {
-    Some(BudgetChange::Raise { min_available })
+fn raise(min_available: usize) -> BudgetChange {
+    BudgetChange::Raise { min_available }
 }
 
 /// What is written for a set of 4 replicas with a budget of 2, of which nothing waits.
@@ -65,12 +65,12 @@ fn raise(min_available: usize) -> Option<BudgetChange> {
 #[case::lent_as_recorded(beside(ours()), lent(5, 2), Some(BudgetChange::Lower { min_available: 2 }))]
 #[case::recorded_first(beside(ours()), LocalRecord::default(), None)]
 #[case::all_is_lent(beside(DisruptionBudget { min_available: 2, ..ours() }), lent(4, 2), None)]
-#[case::lent_too_much(beside(DisruptionBudget { min_available: 1, ..ours() }), lent(4, 1), raise(2))]
-#[case::more_replicas(beside(DisruptionBudget { min_available: 2, replicas: 3, ..ours() }), lent(4, 2), raise(2))]
+#[case::lent_too_much(beside(DisruptionBudget { min_available: 1, ..ours() }), lent(4, 1), Some(raise(2)))]
+#[case::more_replicas(beside(DisruptionBudget { min_available: 2, replicas: 3, ..ours() }), lent(4, 2), Some(raise(2)))]
 #[case::changed_by_another(
     beside(DisruptionBudget { min_available: 0, is_intact: false, ..ours() }),
     lent(4, 2),
-    raise(2)
+    Some(raise(2))
 )]
 #[case::fewer_replicas(beside(DisruptionBudget { min_available: 4, replicas: 6, ..ours() }), lent(5, 2), Some(BudgetChange::Lower { min_available: 2 }))]
 #[case::fewer_replicas_not_counted(
@@ -100,12 +100,12 @@ fn l20_what_is_lent_is_recorded_before() {
 /// What of a budget of 2 an update may use, and what is written for it: of 4 replicas one is outdated.
 #[rstest]
 #[case::half_is_lent(ours(), true, lent(4, 3), vec!["a"], None, false)]
-#[case::all_is_lent(DisruptionBudget { min_available: 2, ..ours() }, true, lent(4, 2), vec![], raise(3), false)]
+#[case::all_is_lent(DisruptionBudget { min_available: 2, ..ours() }, true, lent(4, 2), vec![], Some(raise(3)), false)]
 #[case::not_observed(DisruptionBudget { is_settled: false, ..ours() }, true, lent(4, 2), vec![], None, false)]
 #[case::pods_are_to_be_read(ours(), false, lent(4, 2), vec![], None, true)]
-#[case::a_request_may_arrive(ours(), true, lent(5, 2), vec![], raise(4), false)]
+#[case::a_request_may_arrive(ours(), true, lent(5, 2), vec![], Some(raise(4)), false)]
 #[case::of_another(ours(), true, LocalRecord { lent: Some(LentRecord { uid: "x".to_owned(), generation: 5, min_available: 2 }), ..LocalRecord::default() }, vec!["a"], None, false)]
-#[case::another_number(DisruptionBudget { replicas: 3, min_available: 3, ..ours() }, true, lent(4, 3), vec![], raise(4), false)]
+#[case::another_number(DisruptionBudget { replicas: 3, min_available: 3, ..ours() }, true, lent(4, 3), vec![], Some(raise(4)), false)]
 fn l20_an_update_uses_what_is_not_lent(
     #[case] ours: DisruptionBudget<'static>,
     #[case] are_pods_read: bool,

@@ -59,7 +59,7 @@ impl Member {
     pub(super) fn delete_set(&mut self, name: &str) -> Vec<String> {
         self.version += 1;
         let version = ResourceVersion::parse(&self.version.to_string());
-        let key = ObjectKey::new("default", name);
+        let key = WorkloadKey::new("default", name);
         texts(self.store.delete_workload(&key, Uid::of(name), version))
     }
 
@@ -93,8 +93,8 @@ pub(super) fn texts(changes: Vec<KeyedChange>) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn deployment_key(name: &str) -> ObjectKey {
-    ObjectKey::of_kind(SetKind::FederatedDeployment, "default", name)
+pub(super) fn deployment_key(name: &str) -> WorkloadKey {
+    WorkloadKey::of_kind(LocalKind::Deployment, "default", name)
 }
 
 pub(super) fn labels() -> Value {

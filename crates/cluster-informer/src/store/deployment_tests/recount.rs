@@ -86,7 +86,7 @@ proptest! {
                 Step::Relist { missed } => {
                     sets.remove(&missed);
                     member.version += 1;
-                    member.list(Watch::ReplicaSets, || {
+                    member.list(Watch::Workloads(LocalKind::ReplicaSet), || {
                         for (_, object) in sets.values() {
                             member.repeat(object.clone());
                         }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cluster_informer::{DeploymentObject, WorkloadState};
 use controller_base::calls;
 use federated_rollout::{Action as RolloutAction, Strategy};
-use fedrs_api::{DeletionPolicy, RejectionKind, SetKind, ValidFrs};
+use fedrs_api::{DeletionPolicy, LocalKind, RejectionKind, ValidFrs};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
@@ -23,7 +23,7 @@ const CREATE: SetChange = SetChange::Create {
 };
 
 fn deployment(image: &str) -> ValidFrs {
-    set(SetKind::FederatedDeployment, image)
+    set(LocalKind::Deployment, image)
 }
 
 /// The strategy as the API server must show it.
@@ -115,7 +115,7 @@ impl World {
     }
 
     async fn release(&self) {
-        let (key, seen) = (deployment("web:1").key, self.seen().await);
+        let (key, seen) = (deployment("web:1").workload_key(), self.seen().await);
         let released = self
             .writer
             .release_or_delete(&key, &seen.uid, DeletionPolicy::Orphan);
@@ -149,7 +149,7 @@ async fn f28_a_deployment_is_created_and_scaled_with_the_smallest_strategy() {
     let Outcome::Scaled { set, by: None } = scaled else {
         panic!("{scaled:?}");
     };
-    assert_eq!(set.key, deployment("web:1").key);
+    assert_eq!(set.key, deployment("web:1").workload_key());
     assert_eq!((set.replicas, set.generation), (5, 2));
     world.settle().await;
     assert!(world.pods().await.is_superset(&pods));
@@ -397,7 +397,7 @@ async fn f5_a_release_leaves_the_template_and_the_pods() {
 #[tokio::test(start_paused = true)]
 async fn f5_a_deleted_deployment_takes_its_pods_along() {
     let world = World::running("web:1").await;
-    let (key, seen) = (deployment("web:1").key, world.seen().await);
+    let (key, seen) = (deployment("web:1").workload_key(), world.seen().await);
     let deleted = world
         .writer
         .release_or_delete(&key, &seen.uid, DeletionPolicy::Delete);

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use fedrs_api::{RejectionKind, SetKind};
+use fedrs_api::{LocalKind, RejectionKind};
 use http::{Method, Request, Response};
 use kube::{Client, client::Body};
 use serde_json::json;
@@ -66,15 +66,15 @@ async fn f28_what_fails_before_the_workload_exists_is_a_rejected_creation() {
     ];
     let of_writes = [(403, "failed"), (409, "conflict"), (503, "unknown")];
     for (kind, request, expected) in [
-        (SetKind::FederatedReplicaSet, &CREATE, &OF_CREATIONS[..]),
-        (SetKind::FederatedDeployment, &HAND_OVER, &OF_CREATIONS),
+        (LocalKind::ReplicaSet, &CREATE, &OF_CREATIONS[..]),
+        (LocalKind::Deployment, &HAND_OVER, &OF_CREATIONS),
         (
-            SetKind::FederatedDeployment,
+            LocalKind::Deployment,
             &FIND,
             &[(403, "rejected"), (503, "rejected")],
         ),
-        (SetKind::FederatedDeployment, &LABEL, &of_writes),
-        (SetKind::FederatedDeployment, &COMPARE, &of_writes),
+        (LocalKind::Deployment, &LABEL, &of_writes),
+        (LocalKind::Deployment, &COMPARE, &of_writes),
     ] {
         for (code, expected) in expected {
             let create = SetChange::Create {

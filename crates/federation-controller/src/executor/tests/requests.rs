@@ -3,7 +3,7 @@
 use std::{convert::Infallible, fmt::Write, sync::Arc};
 
 use federated_rollout::{Action as RolloutAction, Strategy};
-use fedrs_api::{DeletionPolicy, SetKind};
+use fedrs_api::{DeletionPolicy, LocalKind};
 use http::{Method, Request, Response};
 use kube::{Client, client::Body};
 use parking_lot::Mutex;
@@ -11,28 +11,25 @@ use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::world::{Writer, selector, set, template};
-use crate::{
-    check::{Outcome, Precondition, SetChange},
-    local_kind::{local_kind, local_resource},
-};
+use crate::check::{Outcome, Precondition, SetChange};
 
 /// Requests, as a text.
 type Log = Arc<Mutex<String>>;
 
 /// The local workload of a kind, as the member has it.
-fn live(kind: SetKind) -> Value {
+fn live(kind: LocalKind) -> Value {
     json!({
-        "apiVersion": "apps/v1",
-        "kind": local_kind(kind),
+        "apiVersion": kind.api_version(),
+        "kind": kind.as_str(),
         "metadata": { "name": "web", "namespace": "default", "uid": "w", "resourceVersion": "7", "generation": 4 },
         "spec": { "replicas": 2, "selector": selector(), "template": template("web:1"), "progressDeadlineSeconds": 600 },
     })
 }
 
 /// The only item of the list at `path`: a pod of the workload, or of its ReplicaSet, or this one.
-fn list(kind: SetKind, path: &str) -> Value {
+fn list(kind: LocalKind, path: &str) -> Value {
     let is_pod = path.ends_with("pods");
-    let has_sets = kind == SetKind::FederatedDeployment;
+    let has_sets = kind == LocalKind::Deployment;
     let (uid, owner) = match (is_pod, has_sets) {
         (true, true) => ("pod", "set"),
         (true, false) => ("pod", "w"),
@@ -49,7 +46,7 @@ fn failure(code: u16, reason: &str) -> (u16, Value) {
 }
 
 /// A member that has the workload of a kind already, and keeps it as it is.
-fn member(kind: SetKind, exists: bool) -> (Client, Log) {
+fn member(kind: LocalKind, exists: bool) -> (Client, Log) {
     let log = Log::default();
     let written = Arc::clone(&log);
     let service = service_fn(move |request: Request<Body>| {
@@ -59,11 +56,11 @@ fn member(kind: SetKind, exists: bool) -> (Client, Log) {
             let body = body.collect_bytes().await.unwrap();
             record(&mut log.lock(), &parts, &body);
             let path = parts.uri.path();
-            let is_list = path.ends_with("pods") || path.ends_with("replicasets");
+            let is_list = path.ends_with("pods") || path.ends_with("/replicasets");
             let (code, answer) = match parts.method {
                 Method::GET if is_list => (200, list(kind, path)),
                 // No ReplicaSet of the name was left behind.
-                Method::GET if !path.ends_with(&format!("{}/web", local_resource(kind))) => {
+                Method::GET if !path.ends_with(&format!("{}/web", kind.resource())) => {
                     failure(404, "NotFound")
                 }
                 Method::POST if exists => failure(409, "AlreadyExists"),
@@ -143,12 +140,12 @@ fn rollouts() -> Vec<(&'static str, SetChange)> {
 }
 
 /// What the changes of a set of a kind send.
-async fn requests(kind: SetKind, changes: Vec<(&str, SetChange)>) -> String {
+async fn requests(kind: LocalKind, changes: Vec<(&str, SetChange)>) -> String {
     let set = set(kind, "web:2");
     let mut texts = String::new();
     let mut show = |change: &str, log: &Log| {
         let requests = log.lock();
-        writeln!(texts, "{} {change}\n{requests}", local_kind(kind)).unwrap();
+        writeln!(texts, "{} {change}\n{requests}", kind.as_str()).unwrap();
     };
     for (name, exists) in [("create", false), ("adopt", true)] {
         let (client, log) = member(kind, exists);
@@ -167,7 +164,9 @@ async fn requests(kind: SetKind, changes: Vec<(&str, SetChange)>) -> String {
     for policy in [DeletionPolicy::Orphan, DeletionPolicy::Delete] {
         let (client, log) = member(kind, true);
         let writer = Writer::new(client);
-        let done = writer.release_or_delete(&set.key, "w", policy).await;
+        let done = writer
+            .release_or_delete(&set.workload_key(), "w", policy)
+            .await;
         done.unwrap();
         show(&format!("deletion, {policy:?}"), &log);
     }
@@ -176,7 +175,7 @@ async fn requests(kind: SetKind, changes: Vec<(&str, SetChange)>) -> String {
 
 #[tokio::test]
 async fn f38_a_response_with_other_replicas_than_were_written_is_a_failure() {
-    for kind in [SetKind::FederatedReplicaSet, SetKind::FederatedDeployment] {
+    for kind in LocalKind::ALL {
         for (replicas, fails) in [(1, true), (2, false), (3, true)] {
             let scale = SetChange::Scale {
                 seen: seen(),
@@ -201,11 +200,25 @@ async fn f38_a_response_with_other_replicas_than_were_written_is_a_failure() {
 
 #[tokio::test]
 async fn the_requests_for_replica_sets() {
-    insta::assert_snapshot!(requests(SetKind::FederatedReplicaSet, changes()).await);
+    insta::assert_snapshot!(requests(LocalKind::ReplicaSet, changes()).await);
 }
 
 #[tokio::test]
 async fn l6_the_requests_for_deployments() {
     let changes = [changes(), rollouts()].concat();
-    insta::assert_snapshot!(requests(SetKind::FederatedDeployment, changes).await);
+    insta::assert_snapshot!(requests(LocalKind::Deployment, changes).await);
+}
+
+#[tokio::test]
+async fn l6_the_requests_for_local_replica_sets() {
+    let change = |action| SetChange::Rollout {
+        seen: seen(),
+        action,
+    };
+    let recalls = vec![
+        ("recall", change(RolloutAction::Shrink(Strategy::default()))),
+        ("lend", change(RolloutAction::Lend(Strategy::new(1, 0)))),
+    ];
+    let changes = [changes(), rollouts(), recalls].concat();
+    insta::assert_snapshot!(requests(LocalKind::LocalReplicaSet, changes).await);
 }

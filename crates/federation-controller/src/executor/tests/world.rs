@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cluster_informer::ClusterStore;
 use controller_base::{calls::CallError, event::Event};
-use fedrs_api::{DeletionPolicy, EventReason, ObjectKey, SetKind, ValidFrs};
+use fedrs_api::{DeletionPolicy, EventReason, LocalKind, ValidFrs, WorkloadKey};
 use jiff::Timestamp;
 use kube::Client;
 use prometheus_client::registry::Registry;
@@ -21,7 +21,7 @@ use crate::{
 pub(super) const FEDERATION: &str = "blue";
 
 /// The valid set `default/web` of a kind: its pods run this image.
-pub(super) fn set(kind: SetKind, image: &str) -> ValidFrs {
+pub(super) fn set(kind: LocalKind, image: &str) -> ValidFrs {
     let object = json!({
         "apiVersion": "fedrs.dev/v1alpha1",
         "kind": "FederatedReplicaSet",
@@ -29,7 +29,8 @@ pub(super) fn set(kind: SetKind, image: &str) -> ValidFrs {
         "spec": { "selector": selector(), "template": template(image), "minReadySeconds": 1 },
     });
     let mut set = ValidFrs::check(&serde_json::from_value(object).unwrap()).unwrap();
-    set.key = ObjectKey::of_kind(kind, "default", "web");
+    set.key.kind = kind.of_sets();
+    set.local = kind;
     set
 }
 
@@ -83,7 +84,7 @@ impl Writer {
         let workload = LocalWorkload {
             executor: &self.executor,
             member: &self.access,
-            key: &set.key,
+            key: &set.workload_key(),
         };
         let action = Action {
             member: "eu".to_owned(),
@@ -97,7 +98,7 @@ impl Writer {
 
     pub(super) async fn release_or_delete(
         &self,
-        key: &ObjectKey,
+        key: &WorkloadKey,
         uid: &str,
         policy: DeletionPolicy,
     ) -> Result<(), CallError> {

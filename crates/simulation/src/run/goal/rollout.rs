@@ -53,7 +53,7 @@ pub(super) fn is_stuck(runner: &Runner, member: &str, set: &str) -> bool {
         return false;
     };
     let recorded = &set["metadata"]["annotations"][DESIRED_REPLICAS];
-    set["spec"]["replicas"] == *desired && *recorded != desired.to_string()
+    set["spec"]["replicas"] == *desired && recorded.as_str() != Some(&*desired.to_string())
 }
 
 /// The pods that members may make unavailable with what is lent to them.

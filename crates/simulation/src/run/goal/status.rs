@@ -12,7 +12,10 @@ use sim_cluster::{Object, kinds};
 
 use super::local_set::pods_of;
 use crate::{
-    checks::is_labeled, observe::LocalSetState, run::runner::Runner, sim_federation::HOST,
+    checks::{is_labeled, is_of_other_federation},
+    observe::LocalSetState,
+    run::runner::Runner,
+    sim_federation::HOST,
 };
 
 /// The conditions that are absent from a set that has what it asks for.
@@ -185,9 +188,10 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
     };
     let member = runner.federation.member(name).api();
     let nodes = member.list(&kinds::NODES, None);
+    let is_ours = |set: &Value| is_labeled(set) && !is_of_other_federation(set);
     let occupied = |set: &&crate::plan::SetPlan| {
         let set = runner.federation.local_set(name, &set.name);
-        set.is_some_and(|set| is_labeled(&set) && set["spec"]["replicas"] != 0)
+        set.is_some_and(|set| is_ours(&set) && set["spec"]["replicas"] != 0)
     };
     // ReplicaSets whose Deployment somebody has deleted without them keep our labels.
     let is_left = |set: &Object| {
@@ -196,7 +200,7 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
             .sets
             .iter()
             .any(|other| set["metadata"]["name"] == other.name);
-        is_labeled(set) && !has_owner && !is_set && set["spec"]["replicas"] != 0
+        is_ours(set) && !has_owner && !is_set && set["spec"]["replicas"] != 0
     };
     let left = member.list(&kinds::REPLICA_SETS, None);
     let left = left.iter().filter(|set| is_left(set)).count();

@@ -1,0 +1,194 @@
+//! A LocalReplicaSet, decoded into the fields that a check needs. Of its template it keeps a hash.
+
+use fedrs_api::LocalKind;
+use reflector::{Versioned, limited_value, partial::null_as_default};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    deployment_state::{DeploymentState, LocalSetState},
+    deployment_strategy::LocalStrategyObject,
+    pod_template::{MAX_VALUES, PodTemplate},
+    workload::WorkloadState,
+    workload_metadata::WorkloadMetadata,
+    workload_status::WorkloadStatus,
+};
+
+/// The fields of a LocalReplicaSet that a check needs.
+#[derive(Debug, Deserialize)]
+pub struct LocalReplicaSetObject {
+    metadata: WorkloadMetadata,
+    spec: Spec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: WorkloadStatus,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(from = "WholeSpec")]
+struct Spec {
+    replicas: u32,
+    paused: bool,
+    min_ready_seconds: i32,
+    strategy: LocalStrategyObject,
+    template: PodTemplate,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WholeSpec {
+    /// The API server's own default.
+    #[serde(default = "one")]
+    replicas: u32,
+    #[serde(default)]
+    min_ready_seconds: i32,
+    #[serde(default, deserialize_with = "null_as_default")]
+    paused: bool,
+    #[serde(default, deserialize_with = "null_as_default")]
+    deployment_strategy: LocalStrategyObject,
+    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
+    template: Value,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl From<WholeSpec> for Spec {
+    fn from(spec: WholeSpec) -> Self {
+        Self {
+            replicas: spec.replicas,
+            paused: spec.paused,
+            min_ready_seconds: spec.min_ready_seconds,
+            strategy: spec.deployment_strategy,
+            // As of a Deployment: its settings change without a rollout.
+            template: PodTemplate::new(&spec.template, 0, &Value::Null),
+        }
+    }
+}
+
+impl Versioned for LocalReplicaSetObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(self.metadata.resource_version())
+    }
+}
+
+impl From<LocalReplicaSetObject> for WorkloadState {
+    /// A pod whose update or eviction was recorded will be unavailable, whatever the budget becomes meanwhile: it does not count as
+    /// available.
+    fn from(object: LocalReplicaSetObject) -> Self {
+        let LocalReplicaSetObject {
+            metadata,
+            spec,
+            mut status,
+        } = object;
+        status.available_replicas = status.available_replicas.min(status.revisions.0);
+        let template_is_labeled = spec.template.is_labeled_as(&metadata.labels);
+        // Pods have the labels of the template that they have.
+        status.fully_labeled_replicas = if template_is_labeled {
+            status.updated_replicas.min(status.replicas)
+        } else {
+            0
+        };
+        let deployment = DeploymentState {
+            strategy: spec.strategy.in_pods(spec.replicas),
+            paused: spec.paused,
+            min_ready_seconds: spec.min_ready_seconds,
+            written_template: spec.template.written_hash,
+            updated_replicas: status.updated_replicas,
+            progressing: status.conditions.progressing.take(),
+            template_is_labeled,
+            local: Some(LocalSetState {
+                waiting_evictions: status.waiting_evictions,
+                evictable: status.evictable,
+            }),
+        };
+        Self {
+            deployment: Some(Box::new(deployment)),
+            ..metadata.into_state(
+                LocalKind::LocalReplicaSet,
+                spec.replicas,
+                spec.template.hash,
+                status,
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(change: impl FnOnce(&mut Value)) -> WorkloadState {
+        let labels = json!({"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"});
+        let mut set = json!({
+            "metadata": {
+                "name": "web", "namespace": "default", "uid": "u", "resourceVersion": "12", "generation": 3, "labels": labels,
+            },
+            "spec": {
+                "replicas": 5, "paused": true, "minReadySeconds": 2, "selector": {"matchLabels": {"app": "web"}},
+                "deploymentStrategy": {"maxUnavailable": 2, "deploySpeed": {"updatePortion": 2, "minDelay": 30}},
+                "template": {"metadata": {"annotations": {"fedrs.dev/template-hash": "1234abcd"}, "labels": labels}},
+            },
+            "status": {
+                "observedGeneration": 3, "replicas": 5, "readyReplicas": 5, "availableReplicas": 4, "updatedReplicas": 3,
+                "waitingEvictions": 1, "evictable": 2, "record": "{}",
+                "revisions": [{"revision": "web-1", "ready": 2, "failed": 1}, {"revision": "web-2", "ready": 1, "markedRemove": 1}],
+                "conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}],
+            },
+        });
+        change(&mut set);
+        let set: LocalReplicaSetObject = serde_json::from_value(set).unwrap();
+        set.into()
+    }
+
+    #[test]
+    fn l14_a_pod_whose_update_or_eviction_has_begun_is_not_available() {
+        let state = read(|_| {});
+        assert_eq!(state.key.kind, LocalKind::LocalReplicaSet);
+        let counts = (
+            state.replicas,
+            state.status_replicas,
+            state.available_replicas,
+            state.fully_labeled_replicas,
+        );
+        assert_eq!(counts, (5, 5, 3, 3));
+        assert_eq!(state.replica_failure.unwrap().message, "exceeded quota");
+        let deployment = *state.deployment.unwrap();
+        assert_eq!(deployment.strategy.max_unavailable, 2);
+        assert_eq!(deployment.strategy.max_surge, 0);
+        let local = deployment.local.unwrap();
+        assert_eq!((local.waiting_evictions, local.evictable), (1, 2));
+        assert!(deployment.paused && deployment.template_is_labeled);
+    }
+
+    #[test]
+    fn l5_a_percentage_that_rounds_to_nothing_is_one_pod() {
+        for (strategy, replicas, expected) in [
+            (json!({"maxUnavailable": 0}), 5, (0, true)),
+            (json!({"maxUnavailable": "0%"}), 5, (0, false)),
+            (json!({"maxUnavailable": "10%"}), 5, (1, false)),
+            (json!({"maxUnavailable": "10%"}), 0, (0, false)),
+            (json!({}), 9, (2, false)),
+            (Value::Null, 9, (2, false)),
+        ] {
+            let state = read(|set| {
+                set["spec"]["deploymentStrategy"] = strategy.clone();
+                set["spec"]["replicas"] = replicas.into();
+            });
+            let read = state.deployment.unwrap().strategy;
+            assert_eq!(
+                (read.max_unavailable, read.is_fixed),
+                expected,
+                "{strategy} of {replicas}"
+            );
+        }
+    }
+
+    #[test]
+    fn f30_pods_of_a_template_without_our_labels_are_to_be_labeled() {
+        let state = read(|set| set["spec"]["template"]["metadata"] = json!({}));
+        assert_eq!(state.fully_labeled_replicas, 0);
+    }
+}

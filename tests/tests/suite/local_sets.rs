@@ -1,0 +1,149 @@
+//! FederatedDeployments whose members have LocalReplicaSets: what these do beyond Deployments, within one budget (L6, L12, L20).
+
+use std::collections::BTreeSet;
+
+use fedrs_tests::{ReadyWatcher, even, frs, test_environment::TestEnvironment};
+use serde_json::{Value, json};
+
+/// Runs `web` with 9 replicas, and so many that may be unavailable.
+async fn started(env: &TestEnvironment, unavailable: u32) -> ReadyWatcher {
+    let mut set = frs("web", 9, &even(true));
+    let rolling = json!({ "maxUnavailable": unavailable, "maxSurge": 3 });
+    set["spec"]["strategy"] = json!({ "rollingUpdate": rolling });
+    env.run(&set).await;
+    until_ready(env).await;
+    env.watch("web").await
+}
+
+async fn until_ready(env: &TestEnvironment) {
+    env.wait_until("the set is ready", 60, async |env| {
+        env.condition("web", "Ready").await.as_deref() == Some("True")
+            && env.condition("web", "Reconciling").await.is_none()
+    })
+    .await;
+}
+
+/// The uids of the pods of a member.
+async fn uids(env: &TestEnvironment, member: &str) -> BTreeSet<String> {
+    let pods = env.pods(member).await;
+    let uids = pods.iter().map(|pod| pod["metadata"]["uid"].to_string());
+    uids.collect()
+}
+
+/// Changes the template, and waits until all pods have it.
+async fn roll_out(env: &TestEnvironment, template: Value) {
+    env.patch("web", &json!({ "spec": { "template": template } }))
+        .await;
+    env.wait_until("the template is rolled out", 120, async |env| {
+        let set = env.frs("web").await;
+        let status = &set["status"];
+        status["observedGeneration"] == set["metadata"]["generation"]
+            && status["updatedReplicas"] == 9
+            && status["currentRevision"] == status["updateRevision"]
+            && env.condition("web", "Ready").await.as_deref() == Some("True")
+    })
+    .await;
+}
+
+/// No loan is left: no available pod is updated or evicted.
+async fn until_nothing_is_lent(env: &TestEnvironment) {
+    env.wait_until("nothing is lent", 60, async |env| {
+        let mut is_lent = false;
+        for member in env.member_names() {
+            let spec = env.local_set(&member, "web").await["spec"].clone();
+            is_lent |= spec["deploymentStrategy"]["maxUnavailable"] != 0 || spec["paused"] != true;
+        }
+        !is_lent
+    })
+    .await;
+}
+
+pub(crate) async fn l12_an_image_is_updated_in_place_in_all_members(env: &mut TestEnvironment) {
+    let pods = started(env, 2).await;
+    let mut before = Vec::new();
+    for member in env.member_names() {
+        before.push(uids(env, &member).await);
+    }
+    let containers = json!([{ "name": "main", "image": "registry.example/main:2" }]);
+    roll_out(env, json!({ "spec": { "containers": containers } })).await;
+    let mut after = Vec::new();
+    for member in env.member_names() {
+        after.push(uids(env, &member).await);
+    }
+    assert_eq!(before, after);
+    pods.assert_never_below(7);
+    pods.assert_never_above(9);
+    until_nothing_is_lent(env).await;
+}
+
+/// Nobody may be unavailable: one more is created first.
+pub(crate) async fn l5_a_replica_is_created_first_if_none_may_be_unavailable(
+    env: &mut TestEnvironment,
+) {
+    let pods = started(env, 0).await;
+    let annotations = json!({ "kubectl.kubernetes.io/restartedAt": "2027-01-15T09:00:00Z" });
+    roll_out(env, json!({ "metadata": { "annotations": annotations } })).await;
+    pods.assert_never_below(9);
+    pods.assert_never_above(10);
+    until_nothing_is_lent(env).await;
+    env.wait_until("nine are left", 60, async |env| {
+        env.sorted_layout("web").await == [3, 3, 3]
+    })
+    .await;
+    pods.assert_never_below(9);
+}
+
+pub(crate) async fn l20_evictions_in_all_members_share_the_budget(env: &mut TestEnvironment) {
+    let pods = started(env, 2).await;
+    let mut before = BTreeSet::new();
+    let namespace = env.namespace();
+    for member in env.member_names() {
+        before.extend(uids(env, &member).await);
+        for pod in env.pods(&member).await {
+            let name = pod["metadata"]["name"].as_str().unwrap();
+            let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+            let evict = json!({ "metadata": { "annotations": { "fedrs.dev/evict": "true" } } });
+            env.on_member(&member, "PATCH", &path, &evict)
+                .await
+                .unwrap();
+        }
+    }
+    env.wait_until("all pods were replaced", 180, async |env| {
+        let mut after = BTreeSet::new();
+        for member in env.member_names() {
+            after.extend(uids(env, &member).await);
+        }
+        after.is_disjoint(&before) && env.available("web").await == 9
+    })
+    .await;
+    pods.assert_never_below(7);
+    pods.assert_never_above(9);
+    until_nothing_is_lent(env).await;
+}
+
+/// A member in which nobody has installed them: it gets none of their replicas, and is as usual for all other sets.
+pub(crate) async fn f33_a_member_without_the_crd_has_other_sets(env: &mut TestEnvironment) {
+    const CRD: &str =
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/localreplicasets.fedrs.dev";
+    env.on_member("c", "DELETE", CRD, &Value::Null)
+        .await
+        .unwrap();
+    env.create(&frs("web", 9, &even(true))).await;
+    let mut other = frs("other", 9, &even(true));
+    other["metadata"]["namespace"] = env.namespace().into();
+    other["spec"]["selector"] = json!({ "matchLabels": { "app": "other" } });
+    other["spec"]["template"]["metadata"]["labels"] = json!({ "app": "other" });
+    let namespace = env.namespace();
+    let sets = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets");
+    env.on_host("POST", &sets, &other).await.unwrap();
+    env.wait_until("the others run all replicas", 120, async |env| {
+        env.sorted_layout("web").await == [0, 4, 5] && env.available("web").await == 9
+    })
+    .await;
+    let path = format!("{sets}/other");
+    env.wait_until("c has replicas of the other set", 60, async |env| {
+        let other = env.on_host("GET", &path, &Value::Null).await.unwrap();
+        other["status"]["clusters"][2]["availableReplicas"] == 3
+    })
+    .await;
+}
