@@ -245,8 +245,12 @@ async fn l12_a_diff_says_whether_pods_are_updated_in_place() {
     let outcome = world.run("diff web").await.succeeded();
     outcome.contains(&["localreplicaset default/web: no differences"]);
     world.run("pause web").await.succeeded();
-    world.set_image("web:2");
-    world.change(|web| web["spec"]["template"]["metadata"]["labels"]["team"] = "b".into());
+    // Each change is a revision of its own, if the controller sees it.
+    world.change(|web| {
+        let template = &mut web["spec"]["template"];
+        template["spec"]["containers"][0]["image"] = "web:2".into();
+        template["metadata"]["labels"]["team"] = "b".into();
+    });
     let outcome = world.run("diff web").await.succeeded();
     outcome.contains(&[
         "+++ spec.template\n",
