@@ -58,7 +58,9 @@ fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
         .map(|entry| format!("{cluster:?}: forbidden: {} {}", entry.verb, entry.path));
     let unused = permissions
         .iter()
-        .filter(|(permission, _)| !permission.is_used_elsewhere())
+        .filter(|(permission, _)| {
+            !is_used_elsewhere(permission.group, permission.resource, permission.verb)
+        })
         .filter(|(permission, _)| {
             !requests
                 .iter()
@@ -69,6 +71,11 @@ fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
         });
     let unique: BTreeSet<_> = uncovered.chain(unused).collect();
     unique.into_iter().collect()
+}
+
+/// Whether no request of a run on local clusters uses this permission.
+fn is_used_elsewhere(group: &str, resource: &str, verb: &str) -> bool {
+    (group, resource, verb) == USED_BY_ADMISSION || (group, resource) == USED_IN_EMBEDDED_MEMBERS
 }
 
 /// One verb for one resource, or for one path.
@@ -110,11 +117,6 @@ fn permissions(rule: &PolicyRule) -> Vec<Permission<'_>> {
 }
 
 impl Permission<'_> {
-    fn is_used_elsewhere(&self) -> bool {
-        (self.group, self.resource, self.verb) == USED_BY_ADMISSION
-            || (self.group, self.resource) == USED_IN_EMBEDDED_MEMBERS
-    }
-
     /// Resource names are the account's own name: accounts that `fedrs join` creates have other names.
     fn covers(&self, request: &AuditEntry) -> bool {
         let account = request.user.rsplit(':').next().unwrap_or_default();
@@ -195,12 +197,8 @@ mod tests {
             for left_out in 0..all.len() {
                 let mut fewer = all.clone();
                 let gone = fewer.remove(left_out);
-                let by_admission = (
-                    gone.group.as_str(),
-                    gone.resource.as_str(),
-                    gone.verb.as_str(),
-                );
-                let expected = usize::from(by_admission != USED_BY_ADMISSION);
+                let is_used = is_used_elsewhere(&gone.group, &gone.resource, &gone.verb);
+                let expected = usize::from(!is_used);
                 let findings = findings(cluster, &fewer);
                 assert_eq!(findings.len(), expected, "{gone:?}: {findings:?}");
             }
