@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fedrs_api::{
     ClusterStatus, ConditionType, FederatedReplicaSet, FederatedReplicaSetStatus, annotations,
-    conditions,
+    conditions, labels,
 };
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
@@ -188,7 +188,11 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
     };
     let member = runner.federation.member(name).api();
     let nodes = member.list(&kinds::NODES, None);
-    let is_ours = |set: &Value| is_labeled(set) && !is_of_other_federation(set);
+    // The controller looks for the label of its federation.
+    let is_ours = |set: &Value| {
+        let has_federation = set["metadata"]["labels"].get(labels::FEDERATION).is_some();
+        is_labeled(set) && has_federation && !is_of_other_federation(set)
+    };
     let occupied = |set: &&crate::plan::SetPlan| {
         let set = runner.federation.local_set(name, &set.name);
         set.is_some_and(|set| is_ours(&set) && set["spec"]["replicas"] != 0)
