@@ -1,69 +1,21 @@
 //! A local `Deployment` (apps/v1), decoded into the fields that a check needs. Of its template it keeps a hash.
 
 use fedrs_api::LocalKind;
-use reflector::{Versioned, limited_value, partial::null_as_default};
+use reflector::{Versioned, partial::null_as_default};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::{
-    deployment_state::{DeploymentState, RolloutStrategy},
-    deployment_strategy::StrategyObject,
-    pod_template::{MAX_VALUES, PodTemplate},
-    workload::WorkloadState,
-    workload_metadata::WorkloadMetadata,
-    workload_status::WorkloadStatus,
+    deployment_strategy::StrategyObject, rolling_spec::RollingSpec, workload::WorkloadState,
+    workload_metadata::WorkloadMetadata, workload_status::WorkloadStatus,
 };
 
 /// The fields of a `Deployment` that a check needs.
 #[derive(Debug, Deserialize)]
 pub struct DeploymentObject {
     metadata: WorkloadMetadata,
-    spec: DeploymentSpec,
+    spec: RollingSpec<StrategyObject>,
     #[serde(default, deserialize_with = "null_as_default")]
     status: WorkloadStatus,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(from = "WholeSpec")]
-struct DeploymentSpec {
-    replicas: u32,
-    paused: bool,
-    min_ready_seconds: i32,
-    strategy: RolloutStrategy,
-    template: PodTemplate,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WholeSpec {
-    /// The API server's own default.
-    #[serde(default = "one")]
-    replicas: u32,
-    #[serde(default)]
-    min_ready_seconds: i32,
-    #[serde(default, deserialize_with = "null_as_default")]
-    paused: bool,
-    #[serde(default, deserialize_with = "null_as_default")]
-    strategy: StrategyObject,
-    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
-    template: Value,
-}
-
-fn one() -> u32 {
-    1
-}
-
-impl From<WholeSpec> for DeploymentSpec {
-    fn from(spec: WholeSpec) -> Self {
-        Self {
-            replicas: spec.replicas,
-            paused: spec.paused,
-            strategy: spec.strategy.in_pods(spec.replicas),
-            min_ready_seconds: spec.min_ready_seconds,
-            // Its selector is immutable, and its settings change without a rollout.
-            template: PodTemplate::new(&spec.template, 0, &Value::Null),
-        }
-    }
 }
 
 impl Versioned for DeploymentObject {
@@ -80,35 +32,19 @@ impl From<DeploymentObject> for WorkloadState {
             spec,
             mut status,
         } = object;
-        let deployment = DeploymentState {
-            strategy: spec.strategy,
-            paused: spec.paused,
-            min_ready_seconds: spec.min_ready_seconds,
-            written_template: spec.template.written_hash,
-            updated_replicas: status.updated_replicas,
-            progressing: status.conditions.progressing.take(),
-            template_is_labeled: spec.template.is_labeled_as(&metadata.labels),
-            local: None,
-        };
-        Self {
-            fully_labeled_replicas: 0,
-            deployment: Some(Box::new(deployment)),
-            ..metadata.into_state(
-                LocalKind::Deployment,
-                spec.replicas,
-                spec.template.hash,
-                status,
-            )
-        }
+        status.fully_labeled_replicas = 0;
+        let strategy = spec.strategy.in_pods(spec.replicas);
+        spec.into_state(LocalKind::Deployment, metadata, status, strategy, None)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use fedrs_api::WorkloadKey;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::{DeploymentState, RolloutStrategy};
     use crate::{deployment_state::Progressing, replica_set::ReplicaSetObject};
 
     fn deployment() -> Value {

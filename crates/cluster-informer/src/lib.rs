@@ -41,6 +41,7 @@ mod pod_template;
 pub mod probe;
 mod quantity;
 mod replica_set;
+mod rolling_spec;
 mod scale_requests;
 mod server_clock;
 mod spec_hash;

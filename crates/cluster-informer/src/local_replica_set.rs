@@ -1,16 +1,12 @@
 //! A LocalReplicaSet, decoded into the fields that a check needs. Of its template it keeps a hash.
 
 use fedrs_api::LocalKind;
-use reflector::{Versioned, limited_value, partial::null_as_default};
+use reflector::{Versioned, partial::null_as_default};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::{
-    deployment_state::{DeploymentState, LocalSetState},
-    deployment_strategy::LocalStrategyObject,
-    pod_template::{MAX_VALUES, PodTemplate},
-    workload::WorkloadState,
-    workload_metadata::WorkloadMetadata,
+    deployment_state::LocalSetState, deployment_strategy::LocalStrategyObject,
+    rolling_spec::RollingSpec, workload::WorkloadState, workload_metadata::WorkloadMetadata,
     workload_status::WorkloadStatus,
 };
 
@@ -18,52 +14,9 @@ use crate::{
 #[derive(Debug, Deserialize)]
 pub struct LocalReplicaSetObject {
     metadata: WorkloadMetadata,
-    spec: Spec,
+    spec: RollingSpec<LocalStrategyObject>,
     #[serde(default, deserialize_with = "null_as_default")]
     status: WorkloadStatus,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(from = "WholeSpec")]
-struct Spec {
-    replicas: u32,
-    paused: bool,
-    min_ready_seconds: i32,
-    strategy: LocalStrategyObject,
-    template: PodTemplate,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WholeSpec {
-    /// The API server's own default.
-    #[serde(default = "one")]
-    replicas: u32,
-    #[serde(default)]
-    min_ready_seconds: i32,
-    #[serde(default, deserialize_with = "null_as_default")]
-    paused: bool,
-    #[serde(default, deserialize_with = "null_as_default")]
-    deployment_strategy: LocalStrategyObject,
-    #[serde(default, deserialize_with = "limited_value::<MAX_VALUES, _>")]
-    template: Value,
-}
-
-fn one() -> u32 {
-    1
-}
-
-impl From<WholeSpec> for Spec {
-    fn from(spec: WholeSpec) -> Self {
-        Self {
-            replicas: spec.replicas,
-            paused: spec.paused,
-            min_ready_seconds: spec.min_ready_seconds,
-            strategy: spec.deployment_strategy,
-            // As of a Deployment: its settings change without a rollout.
-            template: PodTemplate::new(&spec.template, 0, &Value::Null),
-        }
-    }
 }
 
 impl Versioned for LocalReplicaSetObject {
@@ -82,41 +35,25 @@ impl From<LocalReplicaSetObject> for WorkloadState {
             mut status,
         } = object;
         status.available_replicas = status.available_replicas.min(status.revisions.0);
-        let template_is_labeled = spec.template.is_labeled_as(&metadata.labels);
         // Pods have the labels of the template that they have.
-        status.fully_labeled_replicas = if template_is_labeled {
+        status.fully_labeled_replicas = if spec.template.is_labeled_as(&metadata.labels) {
             status.updated_replicas.min(status.replicas)
         } else {
             0
         };
-        let deployment = DeploymentState {
-            strategy: spec.strategy.in_pods(spec.replicas),
-            paused: spec.paused,
-            min_ready_seconds: spec.min_ready_seconds,
-            written_template: spec.template.written_hash,
-            updated_replicas: status.updated_replicas,
-            progressing: status.conditions.progressing.take(),
-            template_is_labeled,
-            local: Some(LocalSetState {
-                waiting_evictions: status.waiting_evictions,
-                evictable: status.evictable,
-            }),
+        let strategy = spec.strategy.in_pods(spec.replicas);
+        let local = LocalSetState {
+            waiting_evictions: status.waiting_evictions,
+            evictable: status.evictable,
         };
-        Self {
-            deployment: Some(Box::new(deployment)),
-            ..metadata.into_state(
-                LocalKind::LocalReplicaSet,
-                spec.replicas,
-                spec.template.hash,
-                status,
-            )
-        }
+        let kind = LocalKind::LocalReplicaSet;
+        spec.into_state(kind, metadata, status, strategy, Some(local))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

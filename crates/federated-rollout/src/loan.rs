@@ -47,8 +47,8 @@ impl Loan {
 
 /// The strategy to write so that no more than `allowed` is in effect; `None` if the Deployment has no more.
 ///
-/// A LocalReplicaSet can be given nothing at all. A Deployment with old pods goes on rolling with the smallest strategy that the API server accepts, and that stays within
-/// what the member has: one pod of either kind.
+/// A LocalReplicaSet can have no strategy at all. A Deployment with old pods continues with the smallest one that the API server
+/// accepts, and that stays within what the member has: one pod of either kind.
 pub(crate) fn smaller(
     found: &Deployment<'_>,
     loan: Option<&Loan>,

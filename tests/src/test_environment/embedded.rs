@@ -6,7 +6,10 @@ use control_plane::ProxyMode;
 use fedrs_api::LocalKind;
 use kube::Client;
 
-use super::{embedded_local::LocalController, spec::TestEnvironmentSpec};
+use local_controller::Running;
+use tokio_util::sync::DropGuard;
+
+use super::{local_process, spec::TestEnvironmentSpec};
 use crate::{SimFederation, SimFederationSpec};
 
 /// A federation of embedded clusters.
@@ -14,8 +17,8 @@ pub(super) struct Embedded {
     federation: SimFederation,
     /// The members that the controller knows.
     known: BTreeSet<String>,
-    /// The controllers of LocalReplicaSets in the members, if the scenario is about these.
-    _local: Vec<LocalController>,
+    /// The controllers of LocalReplicaSets in the members, if the scenario is about these. They end with it.
+    _local: Vec<(DropGuard, Running)>,
 }
 
 impl Embedded {
@@ -28,7 +31,10 @@ impl Embedded {
         let mut local = Vec::new();
         if spec.local == LocalKind::LocalReplicaSet {
             for name in federation.member_names() {
-                local.push(LocalController::start_in(federation.member(&name)).await);
+                let member = federation.member(&name);
+                local_process::prepare(member).await;
+                let (cancel, running) = local_process::start(member);
+                local.push((cancel.drop_guard(), running));
             }
         }
         Self {

@@ -12,17 +12,15 @@ use std::fs;
 use fedrs_api::names::SYSTEM_NAMESPACE;
 use local_controller::{LEASE, LocalControllerConfig};
 use serde_json::Value;
-use sim_cluster::User;
 use tempfile::TempDir;
 
 use super::{
     Clusters, TestEnvironment,
-    local_process::{LocalProcess, TOKEN, start},
+    local_process::{self, LocalProcess},
     program::{self, Program},
     service_account,
     spec::{is_missing, short_waits},
 };
-use crate::local_manifests;
 
 impl TestEnvironment {
     /// Starts the controller of LocalReplicaSets in a member, or starts it again after it was killed
@@ -35,7 +33,7 @@ impl TestEnvironment {
         let process = self.local_controllers.get_mut(member);
         match (&self.clusters, process.expect("it was prepared")) {
             (Clusters::Embedded(embedded), LocalProcess::Embedded(running)) => {
-                *running = Some(start(embedded.federation().member(member)));
+                *running = Some(local_process::start(embedded.federation().member(member)));
             }
             (Clusters::Real(_), LocalProcess::Program(directory, program)) => {
                 *program = Some(Program::start_local(directory.path()));
@@ -83,10 +81,7 @@ impl TestEnvironment {
     async fn prepare_local_controller(&self, member: &str) -> LocalProcess {
         match &self.clusters {
             Clusters::Embedded(embedded) => {
-                local_manifests::install(&self.members[member]).await;
-                let account = User::service_account(SYSTEM_NAMESPACE, LEASE);
-                let cluster = embedded.federation().member(member);
-                cluster.api().admit_token(TOKEN, account);
+                local_process::prepare(embedded.federation().member(member)).await;
                 LocalProcess::Embedded(None)
             }
             // The manifests were applied when the clusters started.

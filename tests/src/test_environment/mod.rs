@@ -17,7 +17,6 @@ mod client;
 mod clusters;
 mod commands;
 mod embedded;
-mod embedded_local;
 mod kubectl;
 mod local_controllers;
 mod local_process;

@@ -138,6 +138,11 @@ pub(crate) fn invalid_values_are_rejected_by_name(host: &Host) {
 }
 
 pub(crate) fn every_value_takes_effect(host: &Host) {
+    let takes_effect = |others: &[&str], without: &str, value: &str| {
+        let rendered = template(host, &[others, &[value]].concat());
+        assert_ne!(rendered, without, "{value}");
+        read(&rendered);
+    };
     let plain = template(host, &[]);
     for value in [
         "replicas=2",
@@ -166,9 +171,7 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
         "tolerations[0].operator=Exists",
         "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=pool",
     ] {
-        let rendered = template(host, &[value]);
-        assert_ne!(rendered, plain, "{value}");
-        read(&rendered);
+        takes_effect(&[], &plain, value);
     }
     let in_member = template(host, &IN_MEMBER);
     assert_ne!(in_member, plain);
@@ -189,9 +192,7 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
         "nodeSelector.pool=system",
         "tolerations[0].operator=Exists",
     ] {
-        let rendered = template(host, &[&IN_MEMBER[..], &[value]].concat());
-        assert_ne!(rendered, in_member, "{value}");
-        read(&rendered);
+        takes_effect(&IN_MEMBER, &in_member, value);
     }
     let three = template(host, &["replicas=3"]);
     for value in [

@@ -13,7 +13,7 @@ use super::{
     LocalWorkload, failed_write,
     json_patch::{JsonPatch, Operand},
     live_set::{LiveSet, LiveSpec, images},
-    rollout::{add_local_strategy, add_settings},
+    rollout::{add_local_loan, add_settings},
 };
 use crate::{check::Outcome, manifest::Source};
 
@@ -63,8 +63,8 @@ impl LocalWorkload<'_> {
 
     /// Writes our spec and labels over the workload that was read as `live`, and keeps the metadata of others. Its pods stay.
     /// A Deployment keeps its template; if it `is_found`, its pause as well, since its pods may be of several templates, and it
-    /// gets the strategy without a loan. So does a LocalReplicaSet, which is paused then. If its selector differs, which is immutable, deletes the workload without its pods: the
-    /// next check creates ours.
+    /// gets the strategy without a loan. So does a LocalReplicaSet, which is paused then. If its selector differs, which is
+    /// immutable, deletes the workload without its pods: the next check creates ours.
     pub(super) async fn write_over(
         self,
         source: &Source<'_>,
@@ -94,8 +94,7 @@ impl LocalWorkload<'_> {
                 patch.add("/spec/replicas", replicas.into());
                 add_settings(&mut patch, source);
                 if is_found {
-                    add_local_strategy(&mut patch, source, Strategy::default());
-                    patch.add("/spec/paused", Operand::Bool(true));
+                    add_local_loan(&mut patch, source, Strategy::default());
                 }
             }
         }

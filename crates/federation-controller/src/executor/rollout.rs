@@ -36,8 +36,7 @@ impl LocalWorkload<'_> {
             Action::Shrink(strategy) => {
                 let mut patch = self.patch_of(seen);
                 if self.key.kind == LocalKind::LocalReplicaSet {
-                    add_local_strategy(&mut patch, source, strategy);
-                    patch.add("/spec/paused", Operand::Bool(strategy.pods() == 0));
+                    add_local_loan(&mut patch, source, strategy);
                 } else {
                     patch.add("/spec/strategy", Operand::Strategy(strategy.into()));
                 }
@@ -64,8 +63,7 @@ impl LocalWorkload<'_> {
         let mut patch = self.patch_of(seen);
         add_settings(&mut patch, source);
         if self.key.kind == LocalKind::LocalReplicaSet {
-            patch.add("/spec/paused", Operand::Bool(strategy.pods() == 0));
-            add_local_strategy(&mut patch, source, strategy);
+            add_local_loan(&mut patch, source, strategy);
         } else {
             patch.add("/spec/paused", Operand::Bool(false));
             // A member without replicas gets the template with the smallest strategy.
@@ -102,12 +100,13 @@ impl LocalWorkload<'_> {
     }
 }
 
-/// Sets what is lent to a LocalReplicaSet.
-pub(super) fn add_local_strategy(
-    patch: &mut JsonPatch<'_>,
-    source: &Source<'_>,
-    strategy: Strategy,
-) {
+/// Sets what is lent to a LocalReplicaSet for a rollout. Without anything it is paused.
+pub(super) fn add_local_loan(patch: &mut JsonPatch<'_>, source: &Source<'_>, strategy: Strategy) {
+    add_local_strategy(patch, source, strategy);
+    patch.add("/spec/paused", Operand::Bool(strategy.pods() == 0));
+}
+
+fn add_local_strategy(patch: &mut JsonPatch<'_>, source: &Source<'_>, strategy: Strategy) {
     let strategy = LocalStrategy::of(strategy, source.deployment.min_delay);
     patch.add("/spec/deploymentStrategy", Operand::LocalStrategy(strategy));
 }

@@ -34,8 +34,9 @@ pub(super) fn wrong_rollout(object: &Value) -> Option<String> {
     loans.map(|loans| format!("loans are left: {}", Value::Object(loans.clone())))
 }
 
-/// Whether the Deployment controller of a member never goes on, as that of Kubernetes: its only ReplicaSet with pods has as many as
-/// are desired, and an annotation that says that others were. It takes that for a change of the size, which has nothing to do.
+/// Whether the Deployment controller of a member has stopped for ever, as that of Kubernetes does: the only ReplicaSet with pods has
+/// the desired number, and an annotation with an earlier one. The controller takes that for a scaling that is still to be done, and
+/// finds nothing to scale.
 pub(super) fn is_stuck(runner: &Runner, member: &str, set: &str) -> bool {
     let Some(deployment) = runner.federation.stored_set(member, set) else {
         return false;
