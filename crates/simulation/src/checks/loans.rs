@@ -65,11 +65,14 @@ impl Lent<'_> {
             if is_lost {
                 continue;
             }
-            after.unavailable += new.unavailable.max(least);
+            // What happened since in a member that cannot be observed is not known.
+            let is_known = self.observed.is_known_since(member, since);
+            let shown = |least| if is_known { least } else { 0 };
+            after.unavailable += new.unavailable.max(shown(least));
             requested += part.desired.since(since).max().copied().unwrap_or(0);
             let (least, most_surplus) = part.surplus_since(since);
             before.surge += old.surge.max(reach.surge).max(most_surplus);
-            after.surge += new.surge.max(least);
+            after.surge += new.surge.max(shown(least));
         }
         let replicas = self
             .observed

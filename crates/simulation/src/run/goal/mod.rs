@@ -92,10 +92,13 @@ pub(super) async fn check(runner: &mut Runner, core: &[String], plan: &Plan) -> 
         if goal.is_whole && pending.is_empty() {
             pending.extend(stabilizing_set(runner));
         }
-        if pending.is_empty() {
+        let is_late = Instant::now() >= deadline;
+        // Beside a broken member more may be unavailable while something is lent, which is for ever if it has a part of it.
+        let is_rolling = !goal.is_whole && runner.sets.iter().any(|set| lends(runner, &set.name));
+        if pending.is_empty() && (is_late || !is_rolling) {
             break;
         }
-        if Instant::now() >= deadline {
+        if is_late {
             let text = pending.join("; ");
             runner.fail(
                 Invariant::Reached,
@@ -178,6 +181,11 @@ fn stabilizing_set(runner: &Runner) -> Option<String> {
     };
     let set = runner.sets.iter().map(|set| &*set.name).find(stabilizes)?;
     Some(format!("{set} waits for a cluster that stabilizes"))
+}
+
+/// Whether members may make pods of a set unavailable.
+fn lends(runner: &Runner, set: &str) -> bool {
+    runner.frs(set).is_some_and(|set| rollout::lent(&set) > 0)
 }
 
 /// Checks for some time that the desired state stays, and how `quiet` the controller is.

@@ -9,6 +9,7 @@ use fedrs_api::{
 };
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
+use tokio::time::{Duration, Instant};
 
 use super::local_set::pods_of;
 use crate::{
@@ -173,6 +174,9 @@ impl PodCounts {
     }
 }
 
+/// The workloads of a member are counted at least as often.
+const COUNTED_EVERY: Duration = Duration::from_secs(30);
+
 /// What the status of a MemberCluster says wrongly, if the member and the controller are healthy.
 pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String> {
     let host = runner.federation.cluster(HOST).api();
@@ -209,6 +213,16 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
     let left = member.list(&kinds::REPLICA_SETS, None);
     let left = left.iter().filter(|set| is_left(set)).count();
     let occupied = runner.sets.iter().filter(occupied).count() + left;
+    // Where a template is rejected, replicas move with later attempts to write it.
+    let counted_since = Instant::now() - COUNTED_EVERY;
+    let is_scaled = |set: &crate::plan::SetPlan| {
+        runner.recorder.observe(|observed| {
+            let mut parts = observed.parts(&set.name);
+            let part = parts.find(|(member, _)| **member == *name);
+            part.is_some_and(|(_, local)| local.desired.since(counted_since).count() > 1)
+        })
+    };
+    let is_scaled = runner.sets.iter().any(is_scaled);
     let is_true = |type_| condition(type_).is_some_and(|condition| condition["status"] == "True");
     let checks = [
         ("condition Ready", is_true("Ready")),
@@ -225,7 +239,7 @@ pub(in crate::run) fn wrong_member(runner: &Runner, name: &str) -> Option<String
         ("number of nodes", status["nodes"]["total"] == count(&nodes)),
         (
             "number of ReplicaSets",
-            status["workloads"].as_u64().unwrap_or(0) == occupied as u64,
+            status["workloads"].as_u64().unwrap_or(0) == occupied as u64 || is_scaled,
         ),
     ];
     let (field, _) = checks.iter().find(|(_, is_right)| !is_right)?;

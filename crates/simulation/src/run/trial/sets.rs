@@ -349,8 +349,8 @@ fn reject_writes(runner: &Runner, set: &str, times: u32) {
     }
 }
 
-/// A pod of a ReplicaSet that the controller wrote, with the label of the set. One whose ReplicaSet somebody deleted without it
-/// belongs to nobody, or to what somebody created instead.
+/// A pod of a local set that the controller wrote, with the label of the set. One whose local set somebody deleted without it belongs
+/// to nobody, or to what somebody created instead.
 fn labeled_pod(runner: &Runner, members: &[String], set: &str) -> Option<String> {
     members.iter().find_map(|member| {
         let api = runner.federation.member(member).api();
@@ -359,11 +359,19 @@ fn labeled_pod(runner: &Runner, members: &[String], set: &str) -> Option<String>
             return None;
         }
         let pods = api.list(&kinds::PODS, Some(NAMESPACE));
+        let has_owners = |object: &Value| object["metadata"].get("ownerReferences").is_some();
+        let is_owned = |pod: &Value| {
+            let owner = &pod["metadata"]["ownerReferences"][0];
+            let is_of_deployment = runner.federation.kind_of(set) == SetKind::FederatedDeployment;
+            let owner = owner["name"].as_str().filter(|_| is_of_deployment);
+            let owner = owner.map(|owner| api.get(&kinds::REPLICA_SETS, NAMESPACE, owner));
+            has_owners(pod) && owner.is_none_or(|owner| owner.is_ok_and(|owner| has_owners(&owner)))
+        };
         let mut labeled = pods.iter().filter(|pod| {
             let metadata = &pod["metadata"];
             metadata["labels"][labels::REPLICA_SET] == set
-                && metadata.get("ownerReferences").is_some()
                 && metadata.get("deletionTimestamp").is_none()
+                && is_owned(pod)
         });
         let pod = labeled.next()?;
         Some(format!(
