@@ -351,8 +351,13 @@ impl Goal {
         if rollout.is_some() && self.members.iter().any(is_stuck) {
             return None;
         }
-        // What is lent to a broken member holds up the others.
-        let has_objects = rollout.is_none() || self.is_whole;
+        // What is lent to a broken member holds up the others, and so do replicas that no member may have: they use the budget.
+        let (_, placed) = runner.federation.planned_layout(&frs, &self.members);
+        let is_used_up = rollout.as_ref().is_some_and(|rollout| {
+            let limits = rollout.limits(&frs);
+            limits.surge == 0 && u64::from(frs.replicas) - placed >= limits.unavailable
+        });
+        let has_objects = rollout.is_none() || self.is_whole && !is_used_up;
         let mut objects = self.members.iter().filter(|_| has_objects);
         let wrong = objects.find_map(|member| wrong_object(runner, member, &object));
         if wrong.is_some() {
@@ -399,11 +404,11 @@ impl Goal {
         let wrong = layout::wrong_layout(&object, &layout)
             .or_else(|| status::wrong_clusters(&typed, (&self.members, &planned), &sets))
             .or_else(|| {
-                (is_planned && self.is_whole)
+                (is_planned && self.is_whole && !is_used_up)
                     .then(|| status::wrong_whole(runner, &typed, &sets, wanted))?
             })
             .or_else(|| {
-                let is_settled = is_planned && self.is_whole && rollout.is_some();
+                let is_settled = is_planned && has_objects && rollout.is_some();
                 is_settled.then(|| rollout::wrong_rollout(&object))?
             });
         wrong.map(|wrong| format!("{name}: {wrong}"))
