@@ -164,6 +164,7 @@ fn rollouts() -> Vec<Scenario> {
             rollouts::f34_capacity_is_lost_and_found_during_a_rollout,
             NodeFaults
         ),
+        scenario!(rollouts::l14_replicas_without_a_cluster_use_the_budget),
         scenario!(rollouts::f29_f30_existing_deployments_are_taken_over_without_a_restart),
         scenario!(rollouts::f29_f30_a_federated_replica_set_is_handed_over_without_a_restart),
         scenario!(rollouts::f29_what_others_do_to_a_deployment_is_undone),

@@ -331,6 +331,30 @@ pub(crate) async fn f34_capacity_is_lost_and_found_during_a_rollout(env: &mut Te
     pods.assert_never_below(7);
 }
 
+/// Of 9 replicas, the preferences let 6 have a cluster: no other pod may become unavailable until they all have one.
+pub(crate) async fn l14_replicas_without_a_cluster_use_the_budget(env: &mut TestEnvironment) {
+    let most = |replicas: u32| json!({ "weight": 1, "maxReplicas": replicas });
+    let limits = |replicas| json!({ "a": most(replicas), "b": most(2), "c": most(2) });
+    let mut set = web(json!({ "replicas": 6 }));
+    set["spec"]["placement"]["clusters"] = limits(2);
+    let pods = started(env, &set).await;
+    let mut next = version(2, true);
+    next["spec"]["replicas"] = json!(9);
+    env.patch("web", &next).await;
+    let in_use = "the budget: 3 of 2 unavailable pods are in use (3 without a cluster)";
+    env.wait_until("the set says what it waits for", 30, async |env| {
+        of_condition(env, "Progressing", "message")
+            .await
+            .contains(in_use)
+    })
+    .await;
+    pods.assert_never_below(6);
+    let placement = json!({ "spec": { "placement": { "clusters": limits(5) } } });
+    env.patch("web", &placement).await;
+    until_rolled_out(env, "2", 9).await;
+    pods.assert_never_below(6);
+}
+
 /// Whether two of the three nodes of `c` take new pods.
 async fn cordon(env: &TestEnvironment, is_cordoned: bool) {
     for node in ["c-node-1", "c-node-2"] {

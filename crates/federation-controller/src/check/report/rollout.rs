@@ -271,8 +271,12 @@ impl<'a> RolloutReport<'a> {
                 format!("other clusters: {clusters} of the step at a time")
             }
             RolloutWait::Budget { in_use, of, by } => {
+                let elsewhere: u64 = by.iter().map(|(_, pods)| pods).sum();
+                let unplaced = Some(in_use.saturating_sub(elsewhere)).filter(|left| *left > 0);
+                let unplaced = unplaced.map(|left| format!("{left} without a cluster"));
                 let by = by.iter().map(|(name, pods)| format!("{name} {pods}"));
-                let by = short_list(by, ", ").map(|by| format!(" ({by})"));
+                let by = short_list(unplaced.into_iter().chain(by), ", ");
+                let by = by.map(|by| format!(" ({by})"));
                 let by = by.unwrap_or_default();
                 format!("the budget: {in_use} of {of} unavailable pods are in use{by}")
             }
