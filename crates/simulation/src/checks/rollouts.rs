@@ -187,13 +187,17 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
     }
     let loans = &observed.rollout_status(written.name).now().record.loans;
     let revision = &loans.get(member)?.revision;
-    // A step had begun if one of its members had the template when the user asked for the approval.
+    // A step had begun if one of its members had the template when the user asked for the approval, or could have had it.
+    let recorded = record.since(since).next().map(|status| &status.record);
+    let recorded = recorded.filter(|record| record.revision == *revision);
     let had_begun = |step: usize| {
         let mut of_step = observed.parts(written.name);
-        of_step.any(|(name, part)| {
-            let had = part.template.since(since).next();
-            spec.step_of(name) == step && had == Some(&written.template)
-        })
+        let name = &spec.steps[step].name;
+        recorded.is_some_and(|record| record.begun.contains(name))
+            || of_step.any(|(name, part)| {
+                let had = part.template.since(since).next();
+                spec.step_of(name) == step && had == Some(&written.template)
+            })
     };
     let steps = spec.steps.iter().enumerate().take(place + 1);
     let steps = steps.filter(|(number, step)| step.needs_approval && !had_begun(*number));
