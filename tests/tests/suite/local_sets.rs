@@ -34,6 +34,11 @@ async fn uids(env: &TestEnvironment, member: &str) -> BTreeSet<String> {
 async fn roll_out(env: &TestEnvironment, template: Value) {
     env.patch("web", &json!({ "spec": { "template": template } }))
         .await;
+    until_rolled_out(env).await;
+}
+
+/// Waits until all pods have the template of the spec.
+async fn until_rolled_out(env: &TestEnvironment) {
     env.wait_until("the template is rolled out", 120, async |env| {
         let set = env.frs("web").await;
         let status = &set["status"];
@@ -119,6 +124,52 @@ pub(crate) async fn l20_evictions_in_all_members_share_the_budget(env: &mut Test
     pods.assert_never_below(7);
     pods.assert_never_above(9);
     until_nothing_is_lent(env).await;
+}
+
+/// Nodes of a member are drained while its pods are updated: first in place, then recreated.
+pub(crate) async fn l20_kubectl_drains_nodes_during_a_rollout(env: &mut TestEnvironment) {
+    const MEMBER: &str = "a";
+    let pods = started(env, 2).await;
+    let slow = json!({ "minReadySeconds": 2, "progressDeadlineSeconds": 600 });
+    env.patch("web", &json!({ "spec": slow })).await;
+    let image = json!([{ "name": "main", "image": "registry.example/main:2" }]);
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    let variable =
+        json!([{ "name": "main", "image": "registry.example/main:2", "env": variables }]);
+    for containers in [image, variable] {
+        until_ready(env).await;
+        let template = json!({ "spec": { "containers": containers } });
+        env.patch("web", &json!({ "spec": { "template": template } }))
+            .await;
+        env.wait_until("the rollout begins", 30, async |env| {
+            let status = env.frs("web").await["status"].clone();
+            status["currentRevision"] != status["updateRevision"]
+                && status["updatedReplicas"].as_u64() > Some(0)
+        })
+        .await;
+        let node = env.pods(MEMBER).await[0]["spec"]["nodeName"].clone();
+        let node = node.as_str().expect("the pod has a node").to_owned();
+        drain(env, MEMBER, &node).await;
+        let left = env.pods(MEMBER).await;
+        assert!(
+            left.iter().all(|pod| pod["spec"]["nodeName"] != *node),
+            "{left:?}"
+        );
+        until_rolled_out(env).await;
+        env.kubectl_of(MEMBER)
+            .must(&format!("uncordon {node}"))
+            .await;
+    }
+    pods.assert_never_below(7);
+    pods.assert_never_above(9);
+    until_nothing_is_lent(env).await;
+}
+
+/// Drains a node that has pods, as an administrator does.
+pub(crate) async fn drain(env: &TestEnvironment, member: &str, node: &str) {
+    let drain = format!("drain {node} --ignore-daemonsets --delete-emptydir-data --timeout=180s");
+    let output = env.kubectl_of(member).must(&drain).await;
+    assert!(output.contains("evicting pod"), "{output}");
 }
 
 /// A member in which nobody has installed them: it gets none of their replicas, and is as usual for all other sets.

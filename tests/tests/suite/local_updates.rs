@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    local_updates,
+    local_sets, local_updates,
     member_set::{Kind, MEMBER, MemberSet, name_of, text},
 };
 
@@ -42,6 +42,11 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         scenario!(
             local_updates::l18_l20_pods_are_evicted_by_annotation_and_by_node,
             LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l20_kubectl_drains_nodes_during_an_update,
+            LocalReplicaSets,
+            Kubectl
         ),
         scenario!(
             local_updates::c1_kubectl_shows_and_scales_a_set,
@@ -259,6 +264,35 @@ async fn l18_l20_pods_are_evicted_by_annotation_and_by_node(env: &mut TestEnviro
     let mut back = label(Value::Null);
     back["spec"] = json!({ "unschedulable": null });
     set.request("PATCH", &node, &back).await;
+}
+
+/// Nodes are drained while pods are updated: first in place, then recreated. Both share the budget.
+async fn l20_kubectl_drains_nodes_during_an_update(env: &mut TestEnvironment) {
+    started(env, 9, 2).await;
+    let pods = env.watch(local(env).name()).await;
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    for (number, mut change) in [
+        (1, image("registry.example/main:2")),
+        (2, container("registry.example/main:2", &variables)),
+    ] {
+        change["spec"]["minReadySeconds"] = 2.into();
+        local(env).patch(&change).await;
+        local(env)
+            .until("the update has begun", async || {
+                let updated = local(env).count("updatedReplicas").await;
+                updated > 0 && updated < 9
+            })
+            .await;
+        let node = format!("{MEMBER}-node-{number}");
+        local_sets::drain(env, MEMBER, &node).await;
+        let nodes = of_pods(env, |pod| text(&pod["spec"]["nodeName"]).to_owned()).await;
+        assert!(nodes.values().all(|found| *found != node), "{nodes:?}");
+        until_updated(env, 9).await;
+        let uncordon = format!("uncordon {node}");
+        env.kubectl_of(MEMBER).must(&uncordon).await;
+    }
+    pods.assert_never_below(7);
+    pods.assert_never_above(9);
 }
 
 async fn c1_kubectl_shows_and_scales_a_set(env: &mut TestEnvironment) {
