@@ -65,9 +65,22 @@ fn local(env: &TestEnvironment) -> MemberSet<'_> {
 
 /// Starts the controller, and a set of which `unavailable` pods may be unavailable.
 async fn started(env: &mut TestEnvironment, replicas: usize, unavailable: usize) {
+    started_with(env, replicas, unavailable, 0).await;
+}
+
+/// As [`started`], with pods that are available after so many seconds.
+async fn started_with(
+    env: &mut TestEnvironment,
+    replicas: usize,
+    unavailable: usize,
+    min_ready_seconds: u32,
+) {
     env.start_local_controller(MEMBER).await;
-    let strategy = json!({ "maxUnavailable": unavailable });
-    let fields = json!({ "updateMode": "Rolling", "deploymentStrategy": strategy });
+    let fields = json!({
+        "updateMode": "Rolling",
+        "minReadySeconds": min_ready_seconds,
+        "deploymentStrategy": { "maxUnavailable": unavailable },
+    });
     local(env).create(replicas, fields).await;
     until_updated(env, replicas).await;
 }
@@ -268,14 +281,13 @@ async fn l18_l20_pods_are_evicted_by_annotation_and_by_node(env: &mut TestEnviro
 
 /// Nodes are drained while pods are updated: first in place, then recreated. Both share the budget.
 async fn l20_kubectl_drains_nodes_during_an_update(env: &mut TestEnvironment) {
-    started(env, 9, 2).await;
+    started_with(env, 9, 2, 2).await;
     let pods = env.watch(local(env).name()).await;
     let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
-    for (number, mut change) in [
+    for (number, change) in [
         (1, image("registry.example/main:2")),
         (2, container("registry.example/main:2", &variables)),
     ] {
-        change["spec"]["minReadySeconds"] = 2.into();
         local(env).patch(&change).await;
         local(env)
             .until("the update has begun", async || {

@@ -58,9 +58,10 @@ fn main() -> ExitCode {
 
 /// What runs with LocalReplicaSets on every kind of clusters: where these, their controller and its permissions matter.
 /// [`SUITE`] asks for more.
-const OF_LOCAL_REPLICA_SETS: [&str; 11] = [
+const OF_LOCAL_REPLICA_SETS: [&str; 12] = [
     "local_sets::",
     "contract::f5_deleting_leaves_the_local_sets_running",
+    "contract::f5_the_deletion_policy_decides_whatever_the_cascade",
     "controller::a_restart_writes_nothing",
     "external_changes::f29_drift_is_repaired",
     "external_changes::f31_a_deleted_local_set_is_recreated",
@@ -209,6 +210,14 @@ fn rollouts() -> Vec<Scenario> {
         ),
         scenario!(
             local_sets::f33_a_member_without_the_crd_has_other_sets,
+            Embedded
+        ),
+        scenario!(
+            local_sets::f33_replicas_leave_a_member_whose_crd_is_deleted_until_it_returns,
+            Embedded
+        ),
+        scenario!(
+            local_sets::f29_what_others_change_in_a_local_set_is_undone,
             Embedded
         ),
     ];
