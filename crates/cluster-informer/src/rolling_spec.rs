@@ -63,12 +63,12 @@ struct WholeSpec<S> {
     // What follows is of a LocalReplicaSet.
     #[serde(default, deserialize_with = "null_as_default")]
     stopped: bool,
-    #[serde(default, rename = "updateMode", deserialize_with = "is_not_rolling")]
-    has_update_mode: bool,
-    #[serde(default, rename = "accountId", deserialize_with = "is_account")]
-    has_account: bool,
-    #[serde(default, rename = "nodeSegmentId", deserialize_with = "is_segment")]
-    has_segment: bool,
+    #[serde(default, deserialize_with = "is_not_rolling")]
+    update_mode: IsOther,
+    #[serde(default, deserialize_with = "is_account")]
+    account_id: IsOther,
+    #[serde(default, deserialize_with = "is_segment")]
+    node_segment_id: IsOther,
     #[serde(default, deserialize_with = "null_as_default")]
     constraints: Constraints,
     #[serde(default)]
@@ -78,6 +78,10 @@ struct WholeSpec<S> {
     #[serde(default)]
     node_timeout_seconds: Option<i32>,
 }
+
+/// Whether it is another text than the API server's own default.
+#[derive(Default)]
+struct IsOther(bool);
 
 /// Where pods of a LocalReplicaSet must not run together.
 #[derive(Default, Deserialize)]
@@ -91,22 +95,24 @@ fn one() -> u32 {
     1
 }
 
-fn is_not_rolling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+fn is_not_rolling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::Error> {
     is_other(deserializer, "Rolling")
 }
 
-fn is_account<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+fn is_account<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::Error> {
     is_other(deserializer, "")
 }
 
-fn is_segment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+fn is_segment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::Error> {
     is_other(deserializer, "default")
 }
 
-/// Whether it is another text than the API server's own default.
-fn is_other<'de, D: Deserializer<'de>>(deserializer: D, default: &str) -> Result<bool, D::Error> {
+fn is_other<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    default: &str,
+) -> Result<IsOther, D::Error> {
     let text = Option::<Text<'_>>::deserialize(deserializer)?;
-    Ok(text.is_some_and(|text| text.0 != default))
+    Ok(IsOther(text.is_some_and(|text| text.0 != default)))
 }
 
 impl<S> WholeSpec<S> {
@@ -114,9 +120,9 @@ impl<S> WholeSpec<S> {
     fn has_others(&self) -> bool {
         let is_other = |seconds: Option<i32>, default: i32| seconds.unwrap_or(default) != default;
         self.stopped
-            || self.has_update_mode
-            || self.has_account
-            || self.has_segment
+            || self.update_mode.0
+            || self.account_id.0
+            || self.node_segment_id.0
             || !self.constraints.antiaffinity.is_empty()
             || is_other(
                 self.removal_timeout_seconds,
