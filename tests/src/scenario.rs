@@ -36,13 +36,12 @@ impl Scenario {
         self
     }
 
-    /// The same scenario with FederatedDeployments that have LocalReplicaSets, on embedded clusters, in whose members the
-    /// controller of these runs.
+    /// The same scenario with FederatedDeployments that have LocalReplicaSets. The controller of these runs in all members.
     #[must_use]
     pub fn with_local_replica_sets(mut self) -> Self {
         self.name = format!("with_local_replica_sets::{}", self.name);
         self.spec.local = LocalKind::LocalReplicaSet;
-        self.requires.push(Capability::Embedded);
+        self.requires.push(Capability::LocalReplicaSets);
         self
     }
 }

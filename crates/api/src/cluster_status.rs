@@ -20,7 +20,8 @@ closed_set! {
         Lost,
         /// The cluster is registered under another name as well, which counts its replicas.
         Duplicate,
-        /// The cluster does not take the namespace of the set, or it is a system namespace: the controller changes nothing.
+        /// The cluster does not take the namespace of the set, or it is a system namespace, or LocalReplicaSets are not installed in
+        /// it: the controller changes nothing.
         Refused,
     }
 }
@@ -32,6 +33,8 @@ closed_set! {
         DuplicateMember,
         /// The namespace is a system namespace of the cluster: the controller changes nothing in it.
         SystemNamespace,
+        /// The cluster does not have the kind of the local workloads: the CRD of LocalReplicaSets is not installed.
+        KindNotInstalled,
         /// The cluster has been unreachable for longer than its grace period.
         Lost,
         /// The kubeconfig was removed.

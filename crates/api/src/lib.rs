@@ -75,6 +75,7 @@ pub use local_record::{
 };
 pub use local_replica_set::{
     AntiaffinityConstraint, LocalConstraints, LocalReplicaSet, LocalReplicaSetSpec, UpdateMode,
+    defaults as local_defaults,
 };
 pub use local_status::{LocalReplicaSetStatus, RevisionPods};
 pub use local_strategy::{DeploySpeed, LocalDeploymentStrategy, ValidLocalStrategy};

@@ -223,32 +223,40 @@ pub enum UpdateMode {
     Never,
 }
 
-mod defaults {
-    pub(super) fn replicas() -> i32 {
+/// The defaults of the API server.
+pub mod defaults {
+    /// `spec.replicas`.
+    pub fn replicas() -> i32 {
         1
     }
 
-    pub(super) fn node_segment_id() -> String {
+    /// `spec.nodeSegmentId`.
+    pub fn node_segment_id() -> String {
         "default".to_owned()
     }
 
-    pub(super) fn progress_deadline_seconds() -> i32 {
+    /// `spec.progressDeadlineSeconds`.
+    pub fn progress_deadline_seconds() -> i32 {
         600
     }
 
-    pub(super) fn revision_history_limit() -> i32 {
+    /// `spec.revisionHistoryLimit`.
+    pub fn revision_history_limit() -> i32 {
         10
     }
 
-    pub(super) fn removal_timeout_seconds() -> i32 {
+    /// `spec.removalTimeoutSeconds`.
+    pub fn removal_timeout_seconds() -> i32 {
         1800
     }
 
-    pub(super) fn node_timeout_seconds() -> i32 {
+    /// `spec.nodeTimeoutSeconds`.
+    pub fn node_timeout_seconds() -> i32 {
         300
     }
 
-    pub(super) fn eviction_timeout_seconds() -> i32 {
+    /// `spec.evictionTimeoutSeconds`.
+    pub fn eviction_timeout_seconds() -> i32 {
         600
     }
 }

@@ -43,7 +43,8 @@ pub struct LocalReplicaSetStatus {
     /// Of `maxUnavailable`: what the set's PodDisruptionBudget lends to evictions through the API server, as those of
     /// `kubectl drain`. It is more than it while a smaller `maxUnavailable` has not reached the PodDisruptionBudget.
     pub evictable: i32,
-    /// Evictions of available pods that wait for a part of the budget (L20).
+    /// Evictions of available pods that wait for a part of the budget (L20), and available pods of cordoned nodes whose drain is
+    /// expected to evict them.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting_evictions: i32,
     /// The pods of each revision, by group.

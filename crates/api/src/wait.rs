@@ -38,6 +38,8 @@ closed_set! {
         Deletion,
         /// The cluster does not have the current revision yet.
         Rollout,
+        /// Evictions in a LocalReplicaSet are not finished in time.
+        Eviction,
         /// A write that failed, or that another writer undid, is tried again later.
         Backoff,
     }

@@ -106,6 +106,7 @@ mod tests {
                 reason: "ProgressDeadlineExceeded".into(),
                 message: "timed out".into(),
             }),
+            eviction_blocked: None,
             template_is_labeled: true,
             local: None,
         };

@@ -1,8 +1,8 @@
 //! What is known of a Deployment beyond what every local workload has.
 
-use reflector::Uid;
-
 use fedrs_api::WorkloadKey;
+use reflector::Uid;
+use serde::Deserialize;
 
 /// What a Deployment, or a LocalReplicaSet, has beside what a ReplicaSet has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct DeploymentState {
     pub updated_replicas: u32,
     /// The condition `Progressing`.
     pub progressing: Option<Progressing>,
+    /// Which evictions a LocalReplicaSet does not finish in time, and why (L19).
+    pub eviction_blocked: Option<String>,
     /// Whether the template has our labels: the watch of the pods shows those that are created from it.
     pub template_is_labeled: bool,
     /// What only a LocalReplicaSet has.
@@ -29,10 +31,48 @@ pub struct DeploymentState {
 /// What a LocalReplicaSet has beside what a Deployment has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalSetState {
+    /// What of its spec decides how the controller in the member works.
+    pub settings: LocalSettings,
     /// `status.waitingEvictions`: evictions of available pods that wait for a part of the budget (L20).
     pub waiting_evictions: u32,
     /// `status.evictable`: pods that evictions through the API server may make unavailable, whatever the strategy is now (L20).
     pub evictable: u32,
+}
+
+/// The spec of a LocalReplicaSet beside replicas, selector, template and budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalSettings {
+    /// `spec.progressDeadlineSeconds`.
+    pub progress_deadline_seconds: i32,
+    /// `spec.revisionHistoryLimit`.
+    pub revision_history_limit: i32,
+    /// `spec.deploymentStrategy.deploySpeed`.
+    pub speed: Option<LocalSpeed>,
+    /// Whether a field is set that fedrs leaves at its default, such as `stopped`. Fields that are not known here do not count: a
+    /// newer API server may default them.
+    pub has_others: bool,
+}
+
+/// The API server's own defaults.
+impl Default for LocalSettings {
+    fn default() -> Self {
+        Self {
+            progress_deadline_seconds: 600,
+            revision_history_limit: 10,
+            speed: None,
+            has_others: false,
+        }
+    }
+}
+
+/// At most `update_portion` pods begin to be updated in any `min_delay` seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LocalSpeed {
+    /// `updatePortion`.
+    pub update_portion: u32,
+    /// `minDelay`.
+    pub min_delay: u32,
 }
 
 /// How many pods a Deployment may replace at once: the rolling update parameters of its strategy.
@@ -86,15 +126,17 @@ impl DeploymentState {
     }
 
     /// What is read of its spec beside replicas and template.
-    pub(crate) fn settings(&self) -> (RolloutStrategy, bool, i32) {
-        (self.strategy, self.paused, self.min_ready_seconds)
+    pub(crate) fn settings(&self) -> (RolloutStrategy, bool, i32, Option<LocalSettings>) {
+        let local = self.local.map(|local| local.settings);
+        (self.strategy, self.paused, self.min_ready_seconds, local)
     }
 
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = self.progressing.iter();
         let texts = texts.map(|condition| condition.reason.len() + condition.message.len());
-        size_of::<Self>() + texts.sum::<usize>()
+        let blocked = self.eviction_blocked.as_ref().map_or(0, String::len);
+        size_of::<Self>() + texts.sum::<usize>() + blocked
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use reflector::partial::{Text, null_as_default};
+use reflector::partial::{Text, is_present, null_as_default};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, Visitor},
 };
 
-use crate::deployment_state::RolloutStrategy;
+use crate::deployment_state::{LocalSpeed, RolloutStrategy};
 
 /// `spec.strategy`.
 #[derive(Debug, Default, Deserialize)]
@@ -65,6 +65,11 @@ impl Pods {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct LocalStrategyObject {
     max_unavailable: Pods,
+    pub(crate) deploy_speed: Option<LocalSpeed>,
+    #[serde(rename = "minAvailable", deserialize_with = "is_present")]
+    has_min_available: bool,
+    #[serde(rename = "maxSurge", deserialize_with = "is_present")]
+    has_max_surge: bool,
 }
 
 /// The API server's own default.
@@ -72,11 +77,19 @@ impl Default for LocalStrategyObject {
     fn default() -> Self {
         Self {
             max_unavailable: Pods::Percent(25),
+            deploy_speed: None,
+            has_min_available: false,
+            has_max_surge: false,
         }
     }
 }
 
 impl LocalStrategyObject {
+    /// Whether it has a field without effect.
+    pub(crate) fn has_others(&self) -> bool {
+        self.has_min_available || self.has_max_surge
+    }
+
     /// What the member's controller makes of it with `replicas`: it rounds down, but a percentage that rounds to nothing is one pod.
     pub(crate) fn in_pods(&self, replicas: u32) -> RolloutStrategy {
         let pods = self.max_unavailable.hundredths(replicas) / 100;

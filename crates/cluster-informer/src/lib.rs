@@ -62,7 +62,8 @@ pub use cluster_store::{ClusterStore, WatchScope};
 pub use cluster_version::ClusterVersionSettings;
 pub use deployment::DeploymentObject;
 pub use deployment_state::{
-    DeploymentState, LocalSetState, OwningDeployment, Progressing, RolloutStrategy,
+    DeploymentState, LocalSetState, LocalSettings, LocalSpeed, OwningDeployment, Progressing,
+    RolloutStrategy,
 };
 pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};

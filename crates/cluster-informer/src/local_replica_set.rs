@@ -5,8 +5,11 @@ use reflector::{Versioned, partial::null_as_default};
 use serde::Deserialize;
 
 use crate::{
-    deployment_state::LocalSetState, deployment_strategy::LocalStrategyObject,
-    rolling_spec::RollingSpec, workload::WorkloadState, workload_metadata::WorkloadMetadata,
+    deployment_state::{LocalSetState, LocalSettings},
+    deployment_strategy::LocalStrategyObject,
+    rolling_spec::RollingSpec,
+    workload::WorkloadState,
+    workload_metadata::WorkloadMetadata,
     workload_status::WorkloadStatus,
 };
 
@@ -42,7 +45,17 @@ impl From<LocalReplicaSetObject> for WorkloadState {
             0
         };
         let strategy = spec.strategy.in_pods(spec.replicas);
+        let defaults = LocalSettings::default();
+        let settings = LocalSettings {
+            progress_deadline_seconds: (spec.progress_deadline_seconds)
+                .unwrap_or(defaults.progress_deadline_seconds),
+            revision_history_limit: (spec.revision_history_limit)
+                .unwrap_or(defaults.revision_history_limit),
+            speed: spec.strategy.deploy_speed,
+            has_others: spec.has_others || spec.strategy.has_others(),
+        };
         let local = LocalSetState {
+            settings,
             waiting_evictions: status.waiting_evictions,
             evictable: status.evictable,
         };
@@ -56,6 +69,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::LocalSpeed;
 
     fn read(change: impl FnOnce(&mut Value)) -> WorkloadState {
         let labels = json!({"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"});
@@ -121,6 +135,66 @@ mod tests {
                 "{strategy} of {replicas}"
             );
         }
+    }
+
+    /// Neither what the API server adds, nor what a newer one may add, counts.
+    #[test]
+    fn f29_fields_that_fedrs_does_not_set_are_noticed() {
+        let settings = |change: &dyn Fn(&mut Value)| {
+            let state = read(change);
+            let version = state.spec_version();
+            (state.deployment.unwrap().local.unwrap().settings, version)
+        };
+        let (before, version) = settings(&|_| {});
+        let speed = LocalSpeed {
+            update_portion: 2,
+            min_delay: 30,
+        };
+        let expected = LocalSettings {
+            speed: Some(speed),
+            ..LocalSettings::default()
+        };
+        assert_eq!(before, expected);
+        let defaults = json!({
+            "stopped": false, "updateMode": "Rolling", "accountId": "", "nodeSegmentId": "default", "constraints": {},
+            "removalTimeoutSeconds": 1800, "evictionTimeoutSeconds": 600, "nodeTimeoutSeconds": 300,
+            "progressDeadlineSeconds": 600, "revisionHistoryLimit": 10, "ofTheFuture": { "a": 1 },
+        });
+        let with = |fields: &Value| {
+            let fields = fields.as_object().unwrap().clone();
+            settings(&move |set| set["spec"].as_object_mut().unwrap().extend(fields.clone()))
+        };
+        assert_eq!(with(&defaults), (before, version));
+        for field in [
+            json!({ "stopped": true }),
+            json!({ "updateMode": "Never" }),
+            json!({ "accountId": "x" }),
+            json!({ "nodeSegmentId": "x" }),
+            json!({ "constraints": { "antiaffinity": [{ "key": "rack", "maxPods": 1 }] } }),
+            json!({ "removalTimeoutSeconds": 5 }),
+            json!({ "evictionTimeoutSeconds": 5 }),
+            json!({ "nodeTimeoutSeconds": 5 }),
+            json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(2, 30), "minAvailable": 1 } }),
+            json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(2, 30), "maxSurge": 1 } }),
+        ] {
+            let (settings, other) = with(&field);
+            assert!(settings.has_others, "{field}");
+            assert_ne!(other, version, "{field}");
+        }
+        for field in [
+            json!({ "progressDeadlineSeconds": 5 }),
+            json!({ "revisionHistoryLimit": 5 }),
+            json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(1, 30) } }),
+            json!({ "deploymentStrategy": { "maxUnavailable": 2 } }),
+        ] {
+            let (settings, other) = with(&field);
+            assert!(!settings.has_others && settings != before, "{field}");
+            assert_ne!(other, version, "{field}");
+        }
+    }
+
+    fn speed_of(portion: u32, delay: u32) -> Value {
+        json!({ "updatePortion": portion, "minDelay": delay })
     }
 
     #[test]

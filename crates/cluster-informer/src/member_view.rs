@@ -43,6 +43,11 @@ pub trait MemberView: Send + Sync + 'static {
     fn failure_of(&self, _key: &WorkloadKey) -> Option<String> {
         None
     }
+    /// Whether the member has no workloads of this kind: it has said for long that there is no such kind. What else is known of
+    /// them is from before.
+    fn lacks(&self, _kind: LocalKind) -> bool {
+        false
+    }
     /// Watches workloads of this kind from now on, in all namespaces that are watched. Until then those other than ReplicaSets cost
     /// no request. May be called again.
     fn watch(&self, _kind: LocalKind) {}

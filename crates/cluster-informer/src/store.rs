@@ -318,6 +318,7 @@ impl MemberStore {
         let watch = state.watch(watch);
         watch.record_failure(now, error.kind.to_string());
         watch.set_refused(matches!(error.code(), Some(403 | 404)));
+        watch.set_missing(error.code() == Some(404), now);
         if needs_relist {
             watch.begin_list();
         }
@@ -331,11 +332,23 @@ impl MemberStore {
         watches.find_map(WatchState::failure).map(str::to_owned)
     }
 
-    /// Whether the kind of the sync state, of any kind of workloads, has changed since the last call.
+    /// Whether the member has no such kind of workloads.
+    pub(crate) fn lacks(&self, kind: LocalKind) -> bool {
+        let state = self.state.read();
+        let watch = &state.of(kind).watch;
+        watch.is_missing((self.clock)(), self.stale_after)
+    }
+
+    /// Whether the kind of the sync state, of any kind of workloads, has changed since the last call, or whether the member has
+    /// that kind.
     pub(crate) fn take_sync_change(&self) -> bool {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let sync = |kind| mem::discriminant(&state.sync_state(kind, now, self.stale_after));
+        let sync = |kind| {
+            let is_missing = state.of(kind).watch.is_missing(now, self.stale_after);
+            let sync = state.sync_state(kind, now, self.stale_after);
+            (mem::discriminant(&sync), is_missing)
+        };
         let sync = LocalKind::ALL.map(sync);
         mem::replace(&mut state.reported_sync, sync) != sync
     }

@@ -19,6 +19,8 @@ pub(crate) struct WatchState {
     failure: String,
     /// Whether the last response was that the collection may not be read, or does not exist.
     refused: bool,
+    /// Since when the last response was that the collection does not exist.
+    missing_since: Option<Timestamp>,
     /// Since when it is not known whether events are missing: the watch was silent, or all is listed to make sure.
     in_doubt_since: Option<Timestamp>,
     /// The limit that the last list, or the watch after it, exceeded.
@@ -53,6 +55,7 @@ impl WatchState {
             self.current_at = Some(now);
         }
         self.refused = false;
+        self.missing_since = None;
         self.failing_since.take().is_some()
     }
 
@@ -77,6 +80,18 @@ impl WatchState {
     /// The server has refused to show the collection, or has none, or something else has failed.
     pub(crate) fn set_refused(&mut self, refused: bool) {
         self.refused = refused;
+    }
+
+    /// The last response was that the collection does not exist, or something else.
+    pub(crate) fn set_missing(&mut self, is_missing: bool, now: Timestamp) {
+        let since = self.missing_since.unwrap_or(now);
+        self.missing_since = is_missing.then_some(since);
+    }
+
+    /// Whether there is no such collection: the API server has said nothing else for so long that it is none that starts.
+    pub(crate) fn is_missing(&self, now: Timestamp, stale_after: SignedDuration) -> bool {
+        self.missing_since
+            .is_some_and(|since| now.duration_since(since) > stale_after)
     }
 
     /// Whether the collection can't be read at all: the permission is missing, or the collection. While another failure may end
@@ -177,6 +192,25 @@ mod tests {
             "the API server may be starting"
         );
         assert!(is_unreadable(&watch, at(41)));
+    }
+
+    #[test]
+    fn f39_a_collection_is_missing_once_nothing_else_was_said_for_long() {
+        let is_missing = |watch: &WatchState, second| {
+            watch.is_missing(at(second), SignedDuration::from_secs(30))
+        };
+        let mut watch = WatchState::default();
+        assert!(!is_missing(&watch, 100), "nobody has asked");
+        watch.set_missing(true, at(1));
+        watch.set_missing(true, at(20));
+        assert!(!is_missing(&watch, 31), "the API server may be starting");
+        assert!(is_missing(&watch, 32));
+        watch.set_missing(false, at(33));
+        assert!(!is_missing(&watch, 33), "another failure");
+        watch.set_missing(true, at(40));
+        assert!(!is_missing(&watch, 70));
+        watch.end_list(at(80));
+        assert!(!is_missing(&watch, 200));
     }
 
     #[test]

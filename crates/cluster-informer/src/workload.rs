@@ -91,8 +91,8 @@ impl WorkloadState {
         let Some(deployment) = &self.deployment else {
             return self.generation;
         };
-        let (strategy, paused, min_ready_seconds) = deployment.settings();
-        let spec = [
+        let (strategy, paused, min_ready_seconds, local) = deployment.settings();
+        let mut spec = vec![
             i64::from(self.replicas),
             self.spec_hash.cast_signed(),
             strategy.max_unavailable.into(),
@@ -101,7 +101,18 @@ impl WorkloadState {
             paused.into(),
             min_ready_seconds.into(),
         ];
-        let hash = xxh3_64(&spec.map(i64::to_le_bytes).concat());
+        if let Some(local) = local {
+            let speed = local.speed;
+            spec.extend([
+                i64::from(local.progress_deadline_seconds),
+                local.revision_history_limit.into(),
+                speed.map_or(-1, |speed| speed.update_portion.into()),
+                speed.map_or(-1, |speed| speed.min_delay.into()),
+                local.has_others.into(),
+            ]);
+        }
+        let bytes: Vec<_> = spec.into_iter().flat_map(i64::to_le_bytes).collect();
+        let hash = xxh3_64(&bytes);
         i64::try_from(hash >> 1).unwrap_or_default()
     }
 

@@ -9,13 +9,15 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{deployment_state::Progressing, workload::ReplicaFailure};
 
-/// The conditions of a ReplicaSet or a Deployment.
+/// The conditions of a local workload.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadConditions {
     /// `ReplicaFailure`, while it is true (F32).
     pub(crate) failure: Option<Box<ReplicaFailure>>,
     /// `Progressing`, of a Deployment.
     pub(crate) progressing: Option<Progressing>,
+    /// The message of `EvictionBlocked`, of a LocalReplicaSet, while it is true (L19).
+    pub(crate) eviction_blocked: Option<String>,
 }
 
 impl<'de> Deserialize<'de> for WorkloadConditions {
@@ -50,6 +52,9 @@ impl<'de> Deserialize<'de> for WorkloadConditions {
                         reason: text(condition.reason),
                         message: text(condition.message),
                     });
+                }
+                ("EvictionBlocked", "True") => {
+                    (conditions.eviction_blocked).get_or_insert_with(|| text(condition.message));
                 }
                 _ => {}
             }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use cluster_informer::{DeploymentState, LocalSetState, LocalSpeed};
 use federated_rollout::{Budget, Strategy};
 use fedrs_api::{
     JsonText, LocalKind, RolloutSettings, SettingsHash, ValidFrs, ValidTemplate, annotations,
@@ -177,6 +178,19 @@ struct DeploySpeed {
     update_portion: u32,
 }
 
+impl From<DeploySpeed> for LocalSpeed {
+    fn from(speed: DeploySpeed) -> Self {
+        let DeploySpeed {
+            min_delay,
+            update_portion,
+        } = speed;
+        Self {
+            update_portion,
+            min_delay,
+        }
+    }
+}
+
 impl LocalStrategy {
     /// The strategy of a loan. With a speed as many pods begin to be updated in any `min_delay` seconds: all loans together are
     /// within the portion (L15), but pods that are not available cost no budget.
@@ -190,6 +204,33 @@ impl LocalStrategy {
             }),
             max_unavailable,
         }
+    }
+
+    /// Whether a LocalReplicaSet has it, apart from what may be unavailable.
+    pub(crate) fn has_speed(&self, speed: Option<LocalSpeed>) -> bool {
+        self.deploy_speed.map(LocalSpeed::from) == speed
+    }
+}
+
+impl DeploymentSettings {
+    /// Whether the local workload, with replicas, template and strategy apart, is as it is written with these settings. A fence
+    /// changes the deadline of a LocalReplicaSet by one.
+    pub(crate) fn are_in(self, frs: &ValidFrs, state: &DeploymentState) -> bool {
+        let has_min_ready = u32::try_from(state.min_ready_seconds) == Ok(frs.min_ready_seconds);
+        let Some(LocalSetState { settings, .. }) = state.local else {
+            return has_min_ready && !state.paused;
+        };
+        let pods = state.strategy.max_unavailable;
+        let strategy = LocalStrategy::of(Strategy::new(pods.into(), 0), self.min_delay);
+        let deadline = i64::from(settings.progress_deadline_seconds);
+        has_min_ready
+            // Without a loan.
+            && (pods > 0 || state.paused)
+            && (deadline - i64::from(self.progress_deadline_seconds)).abs() <= 1
+            && u32::try_from(settings.revision_history_limit) == Ok(self.revision_history_limit)
+            && state.strategy.is_fixed
+            && strategy.has_speed(settings.speed)
+            && !settings.has_others
     }
 }
 
@@ -223,7 +264,8 @@ impl<'a> Source<'a> {
         let is_local = local == LocalKind::LocalReplicaSet;
         let deployment = Some(self.deployment).filter(|_| local != LocalKind::ReplicaSet);
         Spec {
-            deployment_strategy: is_local.then(|| LocalStrategy::of(Strategy::default(), None)),
+            deployment_strategy: is_local
+                .then(|| LocalStrategy::of(Strategy::default(), self.deployment.min_delay)),
             min_ready_seconds: self.frs.min_ready_seconds,
             paused: is_local.then_some(true),
             progress_deadline_seconds: deployment
@@ -267,18 +309,21 @@ impl<'a> Workload<'a> {
     }
 }
 
-/// Hash of the labels of a local Deployment and of its settings: all but its replicas, strategy and template.
+/// Hash of the labels of a local Deployment and of its settings: all but its replicas, strategy and template. Those of a
+/// LocalReplicaSet include its speed.
 pub(crate) fn settings_hash(frs: &ValidFrs, settings: DeploymentSettings) -> SettingsHash {
     let DeploymentSettings {
         progress_deadline_seconds,
         revision_history_limit,
+        min_delay,
         ..
     } = settings;
-    let numbers = [
+    let mut numbers = vec![
         frs.min_ready_seconds,
         progress_deadline_seconds,
         revision_history_limit,
     ];
+    numbers.extend(min_delay.filter(|_| frs.local == LocalKind::LocalReplicaSet));
     SettingsHash(hash(&(&frs.labels, numbers)))
 }
 

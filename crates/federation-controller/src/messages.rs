@@ -108,6 +108,8 @@ pub(crate) const NO_READY_NODES: &str = "the API server answers, and none of the
 pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";
 pub(crate) const NOT_WATCHED: &str = "ReplicaSets and pods are no longer watched";
 pub(crate) const SYNCED: &str = "ReplicaSets and pods are watched";
+pub(crate) const KIND_NOT_INSTALLED: &str =
+    "LocalReplicaSets are not installed: the cluster has no CustomResourceDefinition of them";
 pub(crate) const NOT_SYNCED: &str = "ReplicaSets and pods are not listed yet";
 pub(crate) const DRAINED: &str = "no replica is left";
 

@@ -101,7 +101,7 @@ pub enum ErrorKind {
 impl Error {
     /// Whether the watch may be unable to continue from its version, so that only a new list helps: the version is too old
     /// (410), newer than a restored server has (504), or nonsense, which makes no valid request or no server understands
-    /// (400, 422 or 500). What a proxy answers, or a server that asks for patience, says nothing about the version.
+    /// (400, 422 or 500); or there is no such collection any more (404), and what it had is gone if it returns. What a proxy answers, or a server that asks for patience, says nothing about the version.
     #[must_use]
     pub fn needs_relist(&self) -> bool {
         match &self.kind {
@@ -112,7 +112,7 @@ impl Error {
                 ..
             } => {
                 let is_about_version = matches!(code, 400 | 410 | 422 | 500) || *version_too_large;
-                self.verb == Verb::Watch && is_about_version
+                *code == 404 || self.verb == Verb::Watch && is_about_version
             }
             // Only a list shows that there are fewer bytes by now.
             ErrorKind::InvalidRequest(_) | ErrorKind::TooManyBytes { .. } => {
@@ -129,7 +129,9 @@ impl Error {
         match &self.kind {
             ErrorKind::Connection(source) => !is_credentials_error(source),
             ErrorKind::Status { code, .. } => {
-                self.needs_relist() || matches!(code, 408 | 409 | 410 | 429 | 500..)
+                let is_retryable =
+                    self.needs_relist() || matches!(code, 408 | 409 | 410 | 429 | 500..);
+                is_retryable && *code != 404
             }
             ErrorKind::Timeout(_)
             | ErrorKind::TooManyBytes { .. }
@@ -193,6 +195,9 @@ mod tests {
             (Verb::Watch, 500, false, true),
             (Verb::Watch, 503, false, false),
             (Verb::List, 410, false, false),
+            (Verb::Watch, 404, false, true),
+            (Verb::List, 404, false, true),
+            (Verb::Watch, 403, false, false),
         ];
         for (verb, code, version_too_large, expected) in cases {
             let error = status(verb, code, version_too_large);

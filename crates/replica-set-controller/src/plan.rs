@@ -23,6 +23,8 @@ pub struct Plan<'a> {
     pub actions: Vec<Action<'a>>,
     /// What the set and its pods wait for.
     pub waits: Vec<Wait<'a>>,
+    /// Available pods of cordoned nodes, for whose evictions through the API server a part of the budget is kept or asked for (L19).
+    pub drained: usize,
     /// The pods, for the status.
     pub counts: Counts,
     /// The budget and its use, with what is new in the record.

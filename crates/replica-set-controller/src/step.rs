@@ -48,6 +48,9 @@ pub fn step<'a>(
         is_shared: disruptions.ours.is_some(),
     };
     drain::reconcile(&members, &mut record, lending.allows_evictions(), now);
+    let lends_nothing = disruptions.ours.is_some() && set.limit() == 0 && !set.is_still();
+    let asked = (&mut record, lends_nothing);
+    let drained = drain::waiting(set, &members, asked, &mut next, now);
     let is_idle = disruption::is_idle(&members, &account, &record);
     let (mut actions, mut waits) = (Vec::new(), Vec::new());
     if set.is_still() {
@@ -94,6 +97,7 @@ pub fn step<'a>(
         record,
         actions,
         waits,
+        drained,
         counts,
         account: budget.account,
         disruption,

@@ -3,13 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use control_plane::ProxyMode;
-use fedrs_api::LocalKind;
 use kube::Client;
 
-use local_controller::Running;
-use tokio_util::sync::DropGuard;
-
-use super::{local_process, spec::TestEnvironmentSpec};
+use super::spec::TestEnvironmentSpec;
 use crate::{SimFederation, SimFederationSpec};
 
 /// A federation of embedded clusters.
@@ -17,8 +13,6 @@ pub(super) struct Embedded {
     federation: SimFederation,
     /// The members that the controller knows.
     known: BTreeSet<String>,
-    /// The controllers of LocalReplicaSets in the members, if the scenario is about these. They end with it.
-    _local: Vec<(DropGuard, Running)>,
 }
 
 impl Embedded {
@@ -28,18 +22,8 @@ impl Embedded {
             ..SimFederationSpec::default()
         });
         let federation = federation.await;
-        let mut local = Vec::new();
-        if spec.local == LocalKind::LocalReplicaSet {
-            for name in federation.member_names() {
-                let member = federation.member(&name);
-                local_process::prepare(member).await;
-                let (cancel, running) = local_process::start(member);
-                local.push((cancel.drop_guard(), running));
-            }
-        }
         Self {
             federation,
-            _local: local,
             known: spec
                 .members
                 .iter()

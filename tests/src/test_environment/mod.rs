@@ -75,7 +75,8 @@ enum Clusters {
 }
 
 impl TestEnvironment {
-    /// Sets up the environment and starts the controller. `shared` are clusters that several scenarios share, or none for
+    /// Sets up the environment and starts the controller, and in all members that of LocalReplicaSets if the scenario's sets have
+    /// these. `shared` are clusters that several scenarios share, or none for
     /// embedded clusters of its own.
     pub async fn set_up(spec: &TestEnvironmentSpec, shared: Option<&'static Shared>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -102,6 +103,11 @@ impl TestEnvironment {
             request(&client, "POST", "/api/v1/namespaces", &object)
                 .await
                 .expect("a namespace can be made");
+        }
+        if spec.local == LocalKind::LocalReplicaSet {
+            for member in env.member_names() {
+                env.start_local_controller(&member).await;
+            }
         }
         env.start_controller().await;
         env

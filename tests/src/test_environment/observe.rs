@@ -126,10 +126,35 @@ impl TestEnvironment {
                 member["metadata"]["name"], member["status"]
             );
         }
+        for member in self.member_names() {
+            let _ = write!(text, "{}", self.describe_local_sets(&member).await);
+        }
         for event in self.host_list("/api/v1", "events").await {
             let _ = writeln!(text, "event {}: {}", event["reason"], event["message"]);
         }
         let _ = write!(text, "{}", self.log());
+        text
+    }
+
+    /// The LocalReplicaSets of a member, and their events.
+    async fn describe_local_sets(&self, member: &str) -> String {
+        let mut text = String::new();
+        let namespace = &self.namespace;
+        let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/localreplicasets");
+        let sets = items(self.on_member(member, "GET", &path, &Value::Null).await);
+        if sets.is_empty() {
+            return text;
+        }
+        for set in sets {
+            let name = &set["metadata"]["name"];
+            let _ = writeln!(text, "{member} has {name}: {}", set["status"]);
+        }
+        let path = format!("/api/v1/namespaces/{namespace}/events");
+        for event in items(self.on_member(member, "GET", &path, &Value::Null).await) {
+            let (about, reason) = (&event["involvedObject"]["name"], &event["reason"]);
+            let message = &event["message"];
+            let _ = writeln!(text, "{member} event of {about}: {reason}: {message}");
+        }
         text
     }
 

@@ -1,44 +1,79 @@
-//! Checks from the audit logs of a whole run that the controller uses every RBAC rule that it has and lacks none.
+//! Checks from the audit logs of a whole run that each controller uses every RBAC rule that it has and lacks none.
 
 use std::collections::BTreeSet;
 
 use federation_controller::rbac::{ControllerAccount, Manifest};
 use fedrs_api::ClusterType;
 use k8s_openapi::api::rbac::v1::PolicyRule;
+use local_controller::rbac;
 
 use super::{AuditEntry, Shared};
 
 /// The prefix of the checked users: the account of the manifests, and those that `fedrs join` creates.
 pub(super) const USERS: &str = "system:serviceaccount:fedrs-system:fedrs-controller";
-/// A permission that no request uses: an admission plugin of the host checks whether the user has it.
-const USED_BY_ADMISSION: (&str, &str, &str) =
-    ("fedrs.dev", "federatedreplicasets/finalizers", "update");
+/// The controller of LocalReplicaSets.
+const LOCAL_USER: &str = "system:serviceaccount:fedrs-system:fedrs-replica-set-controller";
 
-/// What scenarios use in embedded members only, in which the controller of LocalReplicaSets runs.
-const USED_IN_EMBEDDED_MEMBERS: (&str, &str) = ("fedrs.dev", "localreplicasets");
+/// Permissions that a run need not use.
+const USED_ELSEWHERE: [(&str, &str, &str); 6] = [
+    // Admission plugins check whether the user has them, where they are enabled.
+    ("fedrs.dev", "federatedreplicasets/finalizers", "update"),
+    ("fedrs.dev", "localreplicasets/finalizers", "update"),
+    // After a watch that is late, or a write without an answer.
+    ("", "nodes", "get"),
+    ("policy", "poddisruptionbudgets", "get"),
+    // Beside a PodDisruptionBudget of a user.
+    ("policy", "poddisruptionbudgets", "delete"),
+    // Of a set with more old templates than its limit.
+    ("apps", "controllerrevisions", "delete"),
+];
+
+/// One of the accounts that are checked.
+#[derive(Clone, Copy, Debug)]
+enum Checked {
+    /// The federated controller, in a cluster of this type.
+    Federated(ClusterType),
+    /// The controller of LocalReplicaSets, in a member.
+    Local,
+}
+
+impl Checked {
+    fn manifests(self) -> Vec<Manifest> {
+        match self {
+            Self::Federated(cluster) => ControllerAccount::usual(cluster).manifests(),
+            Self::Local => rbac::manifests(None, None),
+        }
+    }
+}
 
 impl Shared {
     /// The forbidden requests of the controller's accounts, and the permissions that no request used, one per line; empty if
     /// all is well. For local clusters.
     pub async fn rbac_findings(&self) -> Result<Vec<String>, String> {
         let control_planes = self.control_planes().await;
-        let read =
-            |directory| super::audit_log::read(directory, USERS).map_err(|error| error.to_string());
-        let host = read(control_planes.host.directory())?;
-        let mut members = Vec::new();
+        let read = |directory, user| {
+            super::audit_log::read(directory, user).map_err(|error| error.to_string())
+        };
+        let host = read(control_planes.host.directory(), USERS)?;
+        let (mut members, mut local) = (Vec::new(), Vec::new());
         for member in &control_planes.members {
-            members.extend(read(member.directory())?);
+            members.extend(read(member.directory(), USERS)?);
+            local.extend(read(member.directory(), LOCAL_USER)?);
         }
-        let mut findings = findings(ClusterType::Host, &host);
-        findings.extend(self::findings(ClusterType::Member, &members));
-        Ok(findings)
+        let all = [
+            (Checked::Federated(ClusterType::Host), host),
+            (Checked::Federated(ClusterType::Member), members),
+            (Checked::Local, local),
+        ];
+        let findings = all.map(|(account, requests)| findings(account, &requests));
+        Ok(findings.concat())
     }
 }
 
 /// Forbidden requests that no permission covers, and permissions that no request used. A covered request may be forbidden all
 /// the same: by an API server that has just started and has not read its roles yet, or after the account was deleted.
-fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
-    let manifests = ControllerAccount::usual(cluster).manifests();
+fn findings(account: Checked, requests: &[AuditEntry]) -> Vec<String> {
+    let manifests = account.manifests();
     let grants = manifests.iter().flat_map(Manifest::grants);
     let permissions: Vec<_> = grants
         .flat_map(|grant| {
@@ -55,7 +90,7 @@ fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
                     .iter()
                     .any(|(permission, _)| permission.covers(entry))
         })
-        .map(|entry| format!("{cluster:?}: forbidden: {} {}", entry.verb, entry.path));
+        .map(|entry| format!("{account:?}: forbidden: {} {}", entry.verb, entry.path));
     let unused = permissions
         .iter()
         .filter(|(permission, _)| {
@@ -67,15 +102,15 @@ fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
                 .any(|entry| entry.is_allowed && permission.covers(entry))
         })
         .map(|(permission, why)| {
-            format!("{cluster:?}: never used: {} ({why})", permission.describe())
+            format!("{account:?}: never used: {} ({why})", permission.describe())
         });
     let unique: BTreeSet<_> = uncovered.chain(unused).collect();
     unique.into_iter().collect()
 }
 
-/// Whether no request of a run on local clusters uses this permission.
+/// Whether a run on local clusters need not use this permission.
 fn is_used_elsewhere(group: &str, resource: &str, verb: &str) -> bool {
-    (group, resource, verb) == USED_BY_ADMISSION || (group, resource) == USED_IN_EMBEDDED_MEMBERS
+    USED_ELSEWHERE.contains(&(group, resource, verb))
 }
 
 /// One verb for one resource, or for one path.
@@ -169,10 +204,12 @@ mod tests {
         }
     }
 
-    /// A request for each permission in a cluster.
-    fn all(cluster: ClusterType) -> Vec<AuditEntry> {
+    const MEMBER: Checked = Checked::Federated(ClusterType::Member);
+
+    /// A request for each permission of an account.
+    fn all(account: Checked) -> Vec<AuditEntry> {
         let mut all = Vec::new();
-        for manifest in ControllerAccount::usual(cluster).manifests() {
+        for manifest in account.manifests() {
             for grant in manifest.grants() {
                 for permission in permissions(&grant.rule) {
                     let mut entry = request(
@@ -191,15 +228,19 @@ mod tests {
 
     #[test]
     fn an_unused_permission_is_reported() {
-        for cluster in [ClusterType::Host, ClusterType::Member] {
-            let all = all(cluster);
-            assert_eq!(findings(cluster, &all), Vec::<String>::new());
+        for account in [
+            Checked::Federated(ClusterType::Host),
+            MEMBER,
+            Checked::Local,
+        ] {
+            let all = all(account);
+            assert_eq!(findings(account, &all), Vec::<String>::new());
             for left_out in 0..all.len() {
                 let mut fewer = all.clone();
                 let gone = fewer.remove(left_out);
                 let is_used = is_used_elsewhere(&gone.group, &gone.resource, &gone.verb);
                 let expected = usize::from(!is_used);
-                let findings = findings(cluster, &fewer);
+                let findings = findings(account, &fewer);
                 assert_eq!(findings.len(), expected, "{gone:?}: {findings:?}");
             }
         }
@@ -207,26 +248,26 @@ mod tests {
 
     #[test]
     fn a_forbidden_request_is_reported_once() {
-        let mut all = all(ClusterType::Member);
+        let mut all = all(MEMBER);
         let mut forbidden = request("get", "", "secrets", "/api/v1/namespaces/n/secrets/s");
         forbidden.is_allowed = false;
         all.extend([forbidden.clone(), forbidden]);
-        let expected = ["Member: forbidden: get /api/v1/namespaces/n/secrets/s"];
-        assert_eq!(findings(ClusterType::Member, &all), expected);
+        let expected = ["Federated(Member): forbidden: get /api/v1/namespaces/n/secrets/s"];
+        assert_eq!(findings(MEMBER, &all), expected);
     }
 
     #[test]
     fn a_forbidden_request_is_no_use_of_a_permission() {
-        let mut all = all(ClusterType::Member);
+        let mut all = all(MEMBER);
         let nodes = all
             .iter_mut()
             .find(|entry| entry.resource == "nodes")
             .unwrap();
         nodes.is_allowed = false;
-        let findings = findings(ClusterType::Member, &all);
+        let findings = findings(MEMBER, &all);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(
-            findings[0].starts_with("Member: never used: list nodes"),
+            findings[0].starts_with("Federated(Member): never used: list nodes"),
             "{findings:?}"
         );
     }

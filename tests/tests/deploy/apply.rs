@@ -27,6 +27,7 @@ pub(crate) fn both_overlays_and_the_chart_are_accepted_without_a_warning(host: &
         kustomize(host, "three"),
         template(host, &[]),
         template(host, &IN_MEMBER),
+        kustomize(host, "replica-set-controller-three"),
         kustomize(host, "replica-set-controller"),
         kustomize(host, "one"),
     ] {

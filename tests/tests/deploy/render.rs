@@ -38,17 +38,27 @@ fn overlay(host: &Host, name: &str) -> Objects {
 }
 
 pub(crate) fn one_replica_has_no_disruption_budget_and_three_have(host: &Host) {
-    let (one, mut three) = (overlay(host, "one"), overlay(host, "three"));
-    assert_eq!(one["Deployment/fedrs-controller"]["spec"]["replicas"], 1);
-    let deployment = three.get_mut("Deployment/fedrs-controller").unwrap();
-    assert_eq!(deployment["spec"]["replicas"], 3);
-    // A disruption budget for one replica would block each drain of a node, or protect nothing.
-    deployment["spec"]["replicas"] = json!(1);
-    let budget = three
-        .remove("PodDisruptionBudget/fedrs-controller")
-        .unwrap();
-    assert_eq!(budget["spec"]["maxUnavailable"], 1);
-    assert_same(&one, &three);
+    let in_member = "replica-set-controller";
+    for (one, three, name) in [
+        ("one", "three", "fedrs-controller"),
+        (
+            in_member,
+            "replica-set-controller-three",
+            "fedrs-replica-set-controller",
+        ),
+    ] {
+        let (one, mut three) = (overlay(host, one), overlay(host, three));
+        let deployment = format!("Deployment/{name}");
+        assert_eq!(one[&deployment]["spec"]["replicas"], 1);
+        let deployment = three.get_mut(&deployment).unwrap();
+        assert_eq!(deployment["spec"]["replicas"], 3);
+        // A disruption budget for one replica would block each drain of a node, or protect nothing.
+        deployment["spec"]["replicas"] = json!(1);
+        let budget = format!("PodDisruptionBudget/{name}");
+        let budget = three.remove(&budget).unwrap();
+        assert_eq!(budget["spec"]["maxUnavailable"], 1);
+        assert_same(&one, &three);
+    }
 }
 
 pub(crate) fn the_chart_has_the_version_of_the_program(host: &Host) {
@@ -87,6 +97,11 @@ pub(crate) const IN_MEMBER: [&str; 2] = [
 pub(crate) fn the_controller_of_a_member_is_its_overlay(host: &Host) {
     let overlay = overlay(host, "replica-set-controller");
     assert_same(&chart(host, &IN_MEMBER), &overlay);
+    let three = [&IN_MEMBER[..], &["replicaSetController.replicas=3"]].concat();
+    assert_same(
+        &chart(host, &three),
+        &self::overlay(host, "replica-set-controller-three"),
+    );
     // On a host it comes in addition.
     let mut both = chart(host, &["replicaSetController.enabled=true"]);
     both.retain(|name, _| overlay.contains_key(name));
@@ -177,6 +192,9 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
     assert_ne!(in_member, plain);
     for value in [
         "replicaSetController.replicas=2",
+        "replicaSetController.config.workers=8",
+        "networkPolicy.enabled=false",
+        "networkPolicy.egressPorts={8443}",
         "replicaSetController.resources.limits.memory=1Gi",
         "image.tag=1.2.3",
         "image.pullPolicy=Always",
@@ -194,12 +212,15 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
     ] {
         takes_effect(&IN_MEMBER, &in_member, value);
     }
-    let three = template(host, &["replicas=3"]);
-    for value in [
-        "podDisruptionBudget.enabled=false",
-        "podDisruptionBudget.maxUnavailable=2",
-    ] {
-        assert_ne!(template(host, &["replicas=3", value]), three, "{value}");
+    let three = [&IN_MEMBER[..], &["replicaSetController.replicas=3"]].concat();
+    for replicas in [&["replicas=3"][..], &three] {
+        let plain = template(host, replicas);
+        for value in [
+            "podDisruptionBudget.enabled=false",
+            "podDisruptionBudget.maxUnavailable=2",
+        ] {
+            takes_effect(replicas, &plain, value);
+        }
     }
 }
 

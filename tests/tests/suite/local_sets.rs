@@ -7,7 +7,17 @@ use serde_json::{Value, json};
 
 /// Runs `web` with 9 replicas, and so many that may be unavailable.
 async fn started(env: &TestEnvironment, unavailable: u32) -> ReadyWatcher {
+    started_with(env, unavailable, 0).await
+}
+
+/// As [`started`], with pods that are available after so many seconds.
+async fn started_with(
+    env: &TestEnvironment,
+    unavailable: u32,
+    min_ready_seconds: u32,
+) -> ReadyWatcher {
     let mut set = frs("web", 9, &even(true));
+    set["spec"]["minReadySeconds"] = min_ready_seconds.into();
     let rolling = json!({ "maxUnavailable": unavailable, "maxSurge": 3 });
     set["spec"]["strategy"] = json!({ "rollingUpdate": rolling });
     env.run(&set).await;
@@ -34,6 +44,11 @@ async fn uids(env: &TestEnvironment, member: &str) -> BTreeSet<String> {
 async fn roll_out(env: &TestEnvironment, template: Value) {
     env.patch("web", &json!({ "spec": { "template": template } }))
         .await;
+    until_rolled_out(env).await;
+}
+
+/// Waits until all pods have the template of the spec.
+async fn until_rolled_out(env: &TestEnvironment) {
     env.wait_until("the template is rolled out", 120, async |env| {
         let set = env.frs("web").await;
         let status = &set["status"];
@@ -121,10 +136,104 @@ pub(crate) async fn l20_evictions_in_all_members_share_the_budget(env: &mut Test
     until_nothing_is_lent(env).await;
 }
 
+/// Nodes of a member are drained while its pods are updated: first in place, then recreated.
+pub(crate) async fn l20_kubectl_drains_nodes_during_a_rollout(env: &mut TestEnvironment) {
+    const MEMBER: &str = "a";
+    let pods = started_with(env, 2, 2).await;
+    let image = json!([{ "name": "main", "image": "registry.example/main:2" }]);
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    let variable =
+        json!([{ "name": "main", "image": "registry.example/main:2", "env": variables }]);
+    for containers in [image, variable] {
+        until_ready(env).await;
+        let template = json!({ "spec": { "containers": containers } });
+        env.patch("web", &json!({ "spec": { "template": template } }))
+            .await;
+        env.wait_until("the rollout begins", 30, async |env| {
+            let status = env.frs("web").await["status"].clone();
+            status["currentRevision"] != status["updateRevision"]
+                && status["updatedReplicas"].as_u64() > Some(0)
+        })
+        .await;
+        let node = env.pods(MEMBER).await[0]["spec"]["nodeName"].clone();
+        let node = node.as_str().expect("the pod has a node").to_owned();
+        drain(env, MEMBER, &node).await;
+        let left = env.pods(MEMBER).await;
+        assert!(
+            left.iter().all(|pod| pod["spec"]["nodeName"] != *node),
+            "{left:?}"
+        );
+        until_rolled_out(env).await;
+        env.kubectl_of(MEMBER)
+            .must(&format!("uncordon {node}"))
+            .await;
+    }
+    pods.assert_never_below(7);
+    pods.assert_never_above(9);
+    until_nothing_is_lent(env).await;
+}
+
+/// Drains a node that has pods, as an administrator does.
+pub(crate) async fn drain(env: &TestEnvironment, member: &str, node: &str) {
+    let drain = format!("drain {node} --ignore-daemonsets --delete-emptydir-data --timeout=180s");
+    let output = env.kubectl_of(member).must(&drain).await;
+    assert!(output.contains("evicting pod"), "{output}");
+}
+
+/// Users who change a LocalReplicaSet of a member.
+pub(crate) async fn f29_what_others_change_in_a_local_set_is_undone(env: &mut TestEnvironment) {
+    let pods = started(env, 2).await;
+    let before = env.local_set("a", "web").await["spec"].clone();
+    let speed = json!({ "updatePortion": 1, "minDelay": 9 });
+    let rack = json!({ "antiaffinity": [{ "key": "rack", "maxPods": 1 }] });
+    for change in [
+        json!({ "stopped": true }),
+        json!({ "paused": false }),
+        json!({ "updateMode": "Never" }),
+        json!({ "accountId": "other" }),
+        json!({ "constraints": rack }),
+        json!({ "deploymentStrategy": { "deploySpeed": speed } }),
+        json!({ "deploymentStrategy": { "maxUnavailable": "50%" } }),
+        json!({ "deploymentStrategy": { "maxSurge": 3 } }),
+        json!({ "revisionHistoryLimit": 3, "progressDeadlineSeconds": 5 }),
+        json!({ "removalTimeoutSeconds": 5, "evictionTimeoutSeconds": 5, "nodeTimeoutSeconds": 5 }),
+    ] {
+        let path = env.set_path("web");
+        let patch = json!({ "spec": change });
+        env.on_member("a", "PATCH", &path, &patch).await.unwrap();
+        env.wait_until(&format!("{change} is undone"), 120, async |env| {
+            let mut spec = env.local_set("a", "web").await["spec"].clone();
+            without_defaults(&mut spec);
+            let mut wanted = before.clone();
+            without_defaults(&mut wanted);
+            spec == wanted
+        })
+        .await;
+    }
+    until_ready(env).await;
+    pods.assert_never_below(7);
+}
+
+/// Removes what means the same if it is absent.
+fn without_defaults(spec: &mut Value) {
+    let spec = spec.as_object_mut().unwrap();
+    for (field, default) in [
+        ("stopped", json!(false)),
+        ("accountId", json!("")),
+        ("constraints", Value::Null),
+    ] {
+        if spec.get(field) == Some(&default) {
+            spec.remove(field);
+        }
+    }
+}
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const CRD: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/localreplicasets.fedrs.dev";
+
 /// A member in which nobody has installed them: it gets none of their replicas, and is as usual for all other sets.
 pub(crate) async fn f33_a_member_without_the_crd_has_other_sets(env: &mut TestEnvironment) {
-    const CRD: &str =
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/localreplicasets.fedrs.dev";
     env.on_member("c", "DELETE", CRD, &Value::Null)
         .await
         .unwrap();
@@ -146,4 +255,59 @@ pub(crate) async fn f33_a_member_without_the_crd_has_other_sets(env: &mut TestEn
         other["status"]["clusters"][2]["availableReplicas"] == 3
     })
     .await;
+    assert_says_what_is_missing(env).await;
+}
+
+/// The status of the set and that of the member say why `c` has no replicas.
+async fn assert_says_what_is_missing(env: &TestEnvironment) {
+    // A watch that the API server leaves open is silent for a while first.
+    env.wait_until("the set says why", 300, async |env| {
+        let set = env.frs("web").await;
+        let entry = &set["status"]["clusters"][2];
+        entry["name"] == "c"
+            && entry["state"] == "Refused"
+            && entry["reason"] == "KindNotInstalled"
+            && entry["message"].as_str().is_some_and(says_it)
+            && entry["desiredReplicas"] == 0
+    })
+    .await;
+    let path = "/apis/fedrs.dev/v1alpha1/memberclusters/c";
+    env.wait_until("the member says it", 60, async |env| {
+        let member = env.on_host("GET", path, &Value::Null).await.unwrap();
+        let conditions = member["status"]["conditions"].as_array().cloned();
+        let conditions = conditions.unwrap_or_default();
+        let mut synced = conditions
+            .iter()
+            .filter(|condition| condition["type"] == "Synced");
+        synced.any(|synced| synced["message"].as_str().is_some_and(says_it))
+    })
+    .await;
+}
+
+fn says_it(message: &str) -> bool {
+    message.contains("LocalReplicaSets are not installed")
+}
+
+/// The member deletes all LocalReplicaSets with their CRD, and their pods.
+pub(crate) async fn f33_replicas_leave_a_member_whose_crd_is_deleted_until_it_returns(
+    env: &mut TestEnvironment,
+) {
+    let _pods = started(env, 2).await;
+    let crd = env.on_member("c", "GET", CRD, &Value::Null).await.unwrap();
+    env.on_member("c", "DELETE", CRD, &Value::Null)
+        .await
+        .unwrap();
+    env.wait_until("the others run all replicas", 180, async |env| {
+        env.sorted_layout("web").await == [0, 4, 5] && env.available("web").await == 9
+    })
+    .await;
+    assert_says_what_is_missing(env).await;
+    let metadata = json!({ "name": crd["metadata"]["name"] });
+    let again = json!({ "apiVersion": crd["apiVersion"], "kind": crd["kind"], "metadata": metadata, "spec": crd["spec"] });
+    env.on_member("c", "POST", CRDS, &again).await.unwrap();
+    env.wait_until("c has its share again", 180, async |env| {
+        env.sorted_layout("web").await == [3, 3, 3] && env.available("web").await == 9
+    })
+    .await;
+    until_ready(env).await;
 }

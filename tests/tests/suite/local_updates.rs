@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    local_updates,
+    local_sets, local_updates,
     member_set::{Kind, MEMBER, MemberSet, name_of, text},
 };
 
@@ -44,6 +44,11 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             LocalReplicaSets
         ),
         scenario!(
+            local_updates::l20_kubectl_drains_nodes_during_an_update,
+            LocalReplicaSets,
+            Kubectl
+        ),
+        scenario!(
             local_updates::c1_kubectl_shows_and_scales_a_set,
             LocalReplicaSets,
             Kubectl
@@ -60,9 +65,22 @@ fn local(env: &TestEnvironment) -> MemberSet<'_> {
 
 /// Starts the controller, and a set of which `unavailable` pods may be unavailable.
 async fn started(env: &mut TestEnvironment, replicas: usize, unavailable: usize) {
+    started_with(env, replicas, unavailable, 0).await;
+}
+
+/// As [`started`], with pods that are available after so many seconds.
+async fn started_with(
+    env: &mut TestEnvironment,
+    replicas: usize,
+    unavailable: usize,
+    min_ready_seconds: u32,
+) {
     env.start_local_controller(MEMBER).await;
-    let strategy = json!({ "maxUnavailable": unavailable });
-    let fields = json!({ "updateMode": "Rolling", "deploymentStrategy": strategy });
+    let fields = json!({
+        "updateMode": "Rolling",
+        "minReadySeconds": min_ready_seconds,
+        "deploymentStrategy": { "maxUnavailable": unavailable },
+    });
     local(env).create(replicas, fields).await;
     until_updated(env, replicas).await;
 }
@@ -259,6 +277,34 @@ async fn l18_l20_pods_are_evicted_by_annotation_and_by_node(env: &mut TestEnviro
     let mut back = label(Value::Null);
     back["spec"] = json!({ "unschedulable": null });
     set.request("PATCH", &node, &back).await;
+}
+
+/// Nodes are drained while pods are updated: first in place, then recreated. Both share the budget.
+async fn l20_kubectl_drains_nodes_during_an_update(env: &mut TestEnvironment) {
+    started_with(env, 9, 2, 2).await;
+    let pods = env.watch(local(env).name()).await;
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    for (number, change) in [
+        (1, image("registry.example/main:2")),
+        (2, container("registry.example/main:2", &variables)),
+    ] {
+        local(env).patch(&change).await;
+        local(env)
+            .until("the update has begun", async || {
+                let updated = local(env).count("updatedReplicas").await;
+                updated > 0 && updated < 9
+            })
+            .await;
+        let node = format!("{MEMBER}-node-{number}");
+        local_sets::drain(env, MEMBER, &node).await;
+        let nodes = of_pods(env, |pod| text(&pod["spec"]["nodeName"]).to_owned()).await;
+        assert!(nodes.values().all(|found| *found != node), "{nodes:?}");
+        until_updated(env, 9).await;
+        let uncordon = format!("uncordon {node}");
+        env.kubectl_of(MEMBER).must(&uncordon).await;
+    }
+    pods.assert_never_below(7);
+    pods.assert_never_above(9);
 }
 
 async fn c1_kubectl_shows_and_scales_a_set(env: &mut TestEnvironment) {

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         .collect();
     let with_local_replica_sets: Vec<_> = (scenarios.iter())
         .filter(|scenario| is_for_both(&scenario.name))
-        .map(|scenario| scenario.clone().with_local_replica_sets())
+        .map(of_local_replica_sets)
         .collect();
     scenarios.extend(with_deployments);
     scenarios.extend(with_local_replica_sets);
@@ -54,6 +54,36 @@ fn main() -> ExitCode {
     scenarios.extend(replica_sets::scenarios());
     scenarios.extend(local_updates::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
+}
+
+/// What runs with LocalReplicaSets on every kind of clusters: where these, their controller and its permissions matter.
+/// [`SUITE`] asks for more.
+const OF_LOCAL_REPLICA_SETS: [&str; 12] = [
+    "local_sets::",
+    "contract::f5_deleting_leaves_the_local_sets_running",
+    "contract::f5_the_deletion_policy_decides_whatever_the_cascade",
+    "controller::a_restart_writes_nothing",
+    "external_changes::f29_drift_is_repaired",
+    "external_changes::f31_a_deleted_local_set_is_recreated",
+    "members::f33_an_unreachable_member_is_lost_and_returns",
+    "rollouts::l6_l14_a_template_is_rolled_out_within_one_budget",
+    "rollouts::l10_an_edit_and_an_undo_in_the_middle_replace_what_is_rolled_out",
+    "rollouts::l10_a_bad_version_is_undone_if_asked_for",
+    "rollouts::l14_a_controller_killed_during_a_rollout_continues",
+    "rollouts::l14_a_member_lost_during_a_rollout_is_updated_when_it_returns",
+];
+
+/// The environment variable that makes real clusters run all scenarios with LocalReplicaSets if it is `all`: they take as long
+/// as those with Deployments.
+const SUITE: &str = "FEDRS_SUITE";
+
+fn of_local_replica_sets(scenario: &Scenario) -> Scenario {
+    let is_everywhere = (OF_LOCAL_REPLICA_SETS.iter()).any(|name| scenario.name.starts_with(name));
+    let mut scenario = scenario.clone().with_local_replica_sets();
+    if !is_everywhere && std::env::var(SUITE).map_or(true, |suite| suite != "all") {
+        scenario.requires.push(Capability::Embedded);
+    }
+    scenario
 }
 
 /// Whether a scenario holds for both kinds of sets. Others are about one kind, about texts of it, or about no set.
@@ -175,7 +205,22 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(local_sets::l12_an_image_is_updated_in_place_in_all_members),
         scenario!(local_sets::l5_a_replica_is_created_first_if_none_may_be_unavailable),
         scenario!(local_sets::l20_evictions_in_all_members_share_the_budget),
-        scenario!(local_sets::f33_a_member_without_the_crd_has_other_sets),
+        scenario!(
+            local_sets::l20_kubectl_drains_nodes_during_a_rollout,
+            Kubectl
+        ),
+        scenario!(
+            local_sets::f33_a_member_without_the_crd_has_other_sets,
+            Embedded
+        ),
+        scenario!(
+            local_sets::f33_replicas_leave_a_member_whose_crd_is_deleted_until_it_returns,
+            Embedded
+        ),
+        scenario!(
+            local_sets::f29_what_others_change_in_a_local_set_is_undone,
+            Embedded
+        ),
     ];
     // The others are about Deployments.
     let is_about_deployments = |scenario: &&Scenario| {
@@ -194,9 +239,7 @@ fn rollouts() -> Vec<Scenario> {
             .filter(|scenario| !is_about_deployments(scenario))
             .cloned(),
     );
-    let of_local_sets = of_local_sets
-        .into_iter()
-        .map(Scenario::with_local_replica_sets);
+    let of_local_sets: Vec<_> = of_local_sets.iter().map(of_local_replica_sets).collect();
     let with_kind = scenarios.into_iter().map(|mut scenario| {
         scenario.spec.local = LocalKind::Deployment;
         scenario

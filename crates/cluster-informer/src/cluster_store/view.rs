@@ -38,6 +38,11 @@ impl MemberView for ClusterStore {
         self.of(&key.namespace)?.failure(key.kind)
     }
 
+    fn lacks(&self, kind: LocalKind) -> bool {
+        let stores = self.watched();
+        !stores.is_empty() && stores.iter().all(|store| store.lacks(kind))
+    }
+
     fn watch(&self, kind: LocalKind) {
         if let Some(watched) = self.asked_for(kind) {
             watched.send_if_modified(|watched| !mem::replace(watched, true));

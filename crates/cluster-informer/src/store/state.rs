@@ -75,8 +75,9 @@ pub(super) struct State {
     /// Since when it rejects the credentials.
     pub(super) rejects_since: Option<Timestamp>,
     pub(super) version: Option<String>,
-    /// The kinds of the sync states that were last reported as a change, by kind of workloads.
-    pub(super) reported_sync: [mem::Discriminant<SyncState>; 3],
+    /// What was last reported as a change, by kind of workloads: the kind of the sync state, and whether there are no such
+    /// workloads.
+    pub(super) reported_sync: [(mem::Discriminant<SyncState>, bool); 3],
 }
 
 impl State {
@@ -93,7 +94,7 @@ impl State {
             has_been_healthy: false,
             rejects_since: None,
             version: None,
-            reported_sync: [mem::discriminant(&SyncState::NotSynced); 3],
+            reported_sync: [(mem::discriminant(&SyncState::NotSynced), false); 3],
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) enum Eligibility<'a> {
         /// The name that counts them.
         of: &'a str,
     },
-    /// It does not take the namespace, and nothing of the set is in it: nothing is ever written.
+    /// It does not take the namespace, or has no such workloads, and nothing of the set is in it: nothing is ever written.
     Refused {
         /// Why.
         reason: ClusterReason,
@@ -151,6 +151,9 @@ fn of_health<'a>(
         (Health::Healthy, _) if member.no_ready_nodes => {
             out_of_contact(ClusterReason::NoReadyNodes, "none of its nodes is ready")
         }
+        (Health::Healthy, _) if member.lacks_kind => Eligibility::Refused {
+            reason: ClusterReason::KindNotInstalled,
+        },
         (Health::Failing { .. }, _) if is_current && was_eligible => eligible(member, true),
         (Health::Failing { .. }, _) => {
             unknown(ClusterReason::ProbeFailing, "the liveness probe fails")

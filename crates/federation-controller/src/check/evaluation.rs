@@ -1,9 +1,7 @@
 //! What one member shows for a set: the first stage of a check.
 
 use cluster_informer::{Deletion, DeploymentState, WorkloadState};
-use fedrs_api::{
-    ClusterStatus, Rejection, SettingsHash, TemplateRecord, TemplateRejection, ValidFrs,
-};
+use fedrs_api::{ClusterStatus, Rejection, SettingsHash, TemplateRecord, TemplateRejection};
 use jiff::Timestamp;
 
 use super::{
@@ -12,12 +10,12 @@ use super::{
     eligibility::{self, Eligibility},
     previous_status::PreviousStatus,
     scheduling::Scheduling,
-    snapshot::Member,
+    snapshot::{Member, Snapshot},
     target::Target,
     time::{after, after_limit},
     write_backoff::WriteBackoff,
 };
-use crate::config::Config;
+use crate::{config::Config, manifest::DeploymentSettings};
 
 /// One member with what follows from its observation and from those of the other members.
 #[derive(Clone, Debug)]
@@ -256,15 +254,14 @@ impl<'a> MemberEvaluation<'a> {
     }
 
     /// Whether the controller has written these labels and settings into the local Deployment, and it has the settings.
-    pub(super) fn has_settings(&self, frs: &ValidFrs, desired: SettingsHash) -> bool {
+    pub(super) fn has_settings(&self, snapshot: &Snapshot<'_>, desired: SettingsHash) -> bool {
         let is_written = self.written_settings() == Some(desired);
-        let has_settings = |state: &DeploymentState| {
-            // A LocalReplicaSet is paused without a loan.
-            let is_unpaused = state.local.is_some() || !state.paused;
-            is_unpaused && u32::try_from(state.min_ready_seconds) == Ok(frs.min_ready_seconds)
-        };
+        let rollout = snapshot.rollout.as_ref().map(|rollout| rollout.settings);
+        let settings = rollout.map(DeploymentSettings::from).unwrap_or_default();
         let deployment = self.set().and_then(|set| set.deployment.as_ref());
-        is_written && self.member.has_label() && deployment.is_some_and(|state| has_settings(state))
+        is_written
+            && self.member.has_label()
+            && deployment.is_some_and(|state| settings.are_in(snapshot.frs, state))
     }
 
     /// The version of the spec that shows external changes. That of a set without its label says nothing: whoever removed the label has

@@ -131,6 +131,9 @@ pub struct Member {
     pub sync: SyncState,
     /// What fails while LocalReplicaSets can't be listed: their CRD may be missing.
     pub unlisted: Option<String>,
+    /// Whether there are no such workloads in it: nobody has installed LocalReplicaSets, or somebody has deleted their CRD and with
+    /// it all of them. `view` shows none then.
+    pub lacks_kind: bool,
     /// Whether a previous write for this FederatedReplicaSet has not been answered yet.
     pub write_pending: bool,
     /// Its local ReplicaSet and pods for this FederatedReplicaSet.

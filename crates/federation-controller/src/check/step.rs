@@ -312,7 +312,7 @@ fn change(
     // Replicas don't wait for a template that the member rejects.
     let overwrites = match snapshot.desired.settings {
         // Its template is written by the rollout.
-        Some(settings) => !member.has_settings(snapshot.frs, settings),
+        Some(settings) => !member.has_settings(snapshot, settings),
         None => !backs_off && !member.has_spec(snapshot.desired.spec),
     };
     if is_taken && overwrites {

@@ -13,7 +13,7 @@ use super::{
     LocalWorkload, failed_write,
     json_patch::{JsonPatch, Operand},
     live_set::{LiveSet, LiveSpec, images},
-    rollout::{add_local_loan, add_settings},
+    rollout::{add_local_defaults, add_local_loan, add_local_strategy, add_settings},
 };
 use crate::{check::Outcome, manifest::Source};
 
@@ -63,8 +63,8 @@ impl LocalWorkload<'_> {
 
     /// Writes our spec and labels over the workload that was read as `live`, and keeps the metadata of others. Its pods stay.
     /// A Deployment keeps its template; if it `is_found`, its pause as well, since its pods may be of several templates, and it
-    /// gets the strategy without a loan. So does a LocalReplicaSet, which is paused then. If its selector differs, which is
-    /// immutable, deletes the workload without its pods: the next check creates ours.
+    /// gets the strategy without a loan. So does a LocalReplicaSet, which is paused then. If its selector differs, or the segment of
+    /// nodes of a LocalReplicaSet, which are immutable, deletes the workload without its pods: the next check creates ours.
     pub(super) async fn write_over(
         self,
         source: &Source<'_>,
@@ -72,7 +72,7 @@ impl LocalWorkload<'_> {
         replicas: u32,
         is_found: bool,
     ) -> Result<Outcome, CallError> {
-        if live.spec.selector != source.frs.selector {
+        if !live.spec.has_immutable(&source.frs.selector) {
             return self.replace(live).await;
         }
         let ours = self.desired(source, replicas);
@@ -93,8 +93,14 @@ impl LocalWorkload<'_> {
             LocalKind::LocalReplicaSet => {
                 patch.add("/spec/replicas", replicas.into());
                 add_settings(&mut patch, source);
-                if is_found {
-                    add_local_loan(&mut patch, source, Strategy::default());
+                add_local_defaults(&mut patch);
+                // What is lent stays, at the set's own speed; whoever changed it to a percentage has nothing.
+                let kept = live.spec.max_unavailable().filter(|_| !is_found);
+                match Strategy::new(kept.unwrap_or(0).into(), 0) {
+                    strategy if strategy.pods() > 0 => {
+                        add_local_strategy(&mut patch, source, strategy);
+                    }
+                    strategy => add_local_loan(&mut patch, source, strategy),
                 }
             }
         }
@@ -110,7 +116,7 @@ impl LocalWorkload<'_> {
         source: &Source<'_>,
         live: &LiveSet,
     ) -> Result<bool, CallError> {
-        if live.spec.selector != source.frs.selector {
+        if !live.spec.has_immutable(&source.frs.selector) {
             return Ok(false);
         }
         let template = if live.spec.has_labeled_template() {

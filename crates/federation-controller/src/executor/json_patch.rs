@@ -25,7 +25,7 @@ struct Operation<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Operand<'a> {
-    /// A test for it passes only if the field is absent.
+    /// A test for it passes only if the field is absent, and a field that is set to it has its default.
     Null,
     Bool(bool),
     Number(i64),

@@ -1,14 +1,17 @@
 //! A ReplicaSet or Deployment as a member's API server shows it: the fields that are used, each with a type and a limit, because members are
 //! not trusted. Nothing of the response is written back.
 
-use fedrs_api::{JsonText, labels};
+use fedrs_api::{JsonText, labels, local_defaults};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::{
     limited_value,
     partial::{self, Text, for_each_entry, for_each_item, is_present, null_as_default},
     printable,
 };
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny},
+};
 
 use crate::{
     check::{Precondition, kept_replicas},
@@ -139,8 +142,42 @@ pub(super) struct LiveSpec {
     pub(super) progress_deadline_seconds: Option<i64>,
     #[serde(deserialize_with = "limited_selector")]
     pub(super) selector: LabelSelector,
+    /// Of a LocalReplicaSet.
+    #[serde(deserialize_with = "null_as_default")]
+    deployment_strategy: LiveStrategy,
+    /// Of a LocalReplicaSet: none if it is the default.
+    #[serde(rename = "nodeSegmentId", deserialize_with = "is_segment")]
+    has_segment: bool,
     #[serde(deserialize_with = "null_as_default")]
     template: LiveTemplate,
+}
+
+/// `deploymentStrategy` of a LocalReplicaSet.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct LiveStrategy {
+    #[serde(deserialize_with = "pods")]
+    max_unavailable: Option<u32>,
+}
+
+/// A number of pods; none if it is a percentage.
+fn pods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Amount {
+        Pods(u32),
+        Other(IgnoredAny),
+    }
+    let amount = Option::<Amount>::deserialize(deserializer)?;
+    Ok(match amount {
+        Some(Amount::Pods(pods)) => Some(pods),
+        Some(Amount::Other(_)) | None => None,
+    })
+}
+
+fn is_segment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let segment = Option::<Text<'_>>::deserialize(deserializer)?;
+    Ok(segment.is_some_and(|segment| segment.0 != local_defaults::node_segment_id()))
 }
 
 /// The values, and the bytes, that a selector may have: it is kept while the set is written.
@@ -209,6 +246,16 @@ impl LiveSpec {
     /// The images of its containers, for people.
     pub(super) fn images(&self) -> String {
         self.template.spec.images.0.join(", ")
+    }
+
+    /// Whether it has what can't be changed: the selector, and of a LocalReplicaSet the segment of nodes.
+    pub(super) fn has_immutable(&self, selector: &LabelSelector) -> bool {
+        self.selector == *selector && !self.has_segment
+    }
+
+    /// What a LocalReplicaSet may make unavailable, if that is a number of pods.
+    pub(super) fn max_unavailable(&self) -> Option<u32> {
+        self.deployment_strategy.max_unavailable
     }
 
     /// Whether the template names the federation of its pods, as those that fedrs writes.

@@ -12,7 +12,7 @@
 
 use controller_base::calls::CallError;
 use federated_rollout::{Action, Strategy};
-use fedrs_api::LocalKind;
+use fedrs_api::{LocalKind, local_defaults};
 
 use super::{
     LocalWorkload,
@@ -106,9 +106,39 @@ pub(super) fn add_local_loan(patch: &mut JsonPatch<'_>, source: &Source<'_>, str
     patch.add("/spec/paused", Operand::Bool(strategy.pods() == 0));
 }
 
-fn add_local_strategy(patch: &mut JsonPatch<'_>, source: &Source<'_>, strategy: Strategy) {
+/// Sets what is lent to a LocalReplicaSet, paused or not.
+pub(super) fn add_local_strategy(
+    patch: &mut JsonPatch<'_>,
+    source: &Source<'_>,
+    strategy: Strategy,
+) {
     let strategy = LocalStrategy::of(strategy, source.deployment.min_delay);
     patch.add("/spec/deploymentStrategy", Operand::LocalStrategy(strategy));
+}
+
+/// Sets the fields of a LocalReplicaSet that fedrs leaves at their defaults.
+pub(super) fn add_local_defaults(patch: &mut JsonPatch<'_>) {
+    let seconds = |seconds: i32| Operand::Number(seconds.into());
+    for (field, default) in [
+        ("stopped", Operand::Bool(false)),
+        ("updateMode", Operand::Text("Rolling")),
+        ("accountId", Operand::Text("")),
+        ("constraints", Operand::Null),
+        (
+            "removalTimeoutSeconds",
+            seconds(local_defaults::removal_timeout_seconds()),
+        ),
+        (
+            "evictionTimeoutSeconds",
+            seconds(local_defaults::eviction_timeout_seconds()),
+        ),
+        (
+            "nodeTimeoutSeconds",
+            seconds(local_defaults::node_timeout_seconds()),
+        ),
+    ] {
+        patch.add(&format!("/spec/{field}"), default);
+    }
 }
 
 /// Sets what a Deployment has beside replicas, strategy and template. Together: the API server compares the deadline with

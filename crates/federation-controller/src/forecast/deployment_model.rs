@@ -1,9 +1,9 @@
 //! A model of a Deployment in a member during a rollout: its controller replaces pods as Kubernetes' does (`rolling.go`), and
-//! each pod that starts becomes available.
+//! each pod that starts becomes available. A LocalReplicaSet has no surge, and nothing at all without a loan.
 
 use std::{collections::VecDeque, time::Duration};
 
-use federated_rollout::{Action, Deployment, Strategy};
+use federated_rollout::{Action, Deployment, LocalSet, Strategy};
 use jiff::Timestamp;
 
 use crate::check::after;
@@ -15,6 +15,8 @@ pub(super) struct DeploymentModel {
     /// Whether it has the target template.
     has_target: bool,
     strategy: Strategy,
+    /// Of a LocalReplicaSet: whether it is paused.
+    paused: Option<bool>,
     generation: i64,
     observed_generation: i64,
     /// Pods of another template, all of them available.
@@ -28,12 +30,18 @@ pub(super) struct DeploymentModel {
 
 impl DeploymentModel {
     /// A Deployment without a loan, all of whose pods have its template and are available.
-    pub(super) fn new(replicas: u64, has_target: bool) -> Self {
+    pub(super) fn new(replicas: u64, has_target: bool, is_local: bool) -> Self {
         let updated = if has_target { replicas } else { 0 };
+        let strategy = if is_local {
+            Strategy::default()
+        } else {
+            Strategy::WITHOUT_LOAN
+        };
         Self {
             replicas,
             has_target,
-            strategy: Strategy::WITHOUT_LOAN,
+            strategy,
+            paused: is_local.then_some(true),
             generation: 1,
             observed_generation: 1,
             old: replicas - updated,
@@ -71,7 +79,10 @@ impl DeploymentModel {
             pending: 0,
             updated_available: own_available,
             started_lately: self.last_start.is_some_and(lately),
-            local: None,
+            local: self.paused.map(|paused| LocalSet {
+                paused,
+                ..LocalSet::default()
+            }),
         }
     }
 
@@ -100,11 +111,18 @@ impl DeploymentModel {
         match action {
             Action::Roll(strategy) => {
                 self.has_target = true;
-                self.strategy = strategy;
+                self.set(strategy);
             }
-            Action::Shrink(strategy) | Action::Lend(strategy) => self.strategy = strategy,
+            Action::Shrink(strategy) => self.set(strategy),
+            Action::Lend(strategy) => self.strategy = strategy,
             Action::Fence => {}
         }
+    }
+
+    /// A LocalReplicaSet without a strategy is paused.
+    fn set(&mut self, strategy: Strategy) {
+        self.strategy = strategy;
+        self.paused = self.paused.map(|_| strategy.pods() == 0);
     }
 
     /// One pass of its controller at `now`: starts pods, which are available after `delay`, or removes old ones. Returns whether

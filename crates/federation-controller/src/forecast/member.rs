@@ -83,6 +83,8 @@ pub(super) fn seen(
         health: reachability.health,
         sync: reachability.sync,
         unlisted: None,
+        lacks_kind: previous
+            .is_some_and(|previous| previous.reason == Some(ClusterReason::KindNotInstalled)),
         write_pending: false,
         view: previous
             .and_then(|previous| workload_view(&model, previous, question.now))

@@ -14,7 +14,7 @@ use federated_rollout::{
     Amount, Approval, Budget, Decision, Limits, Member, OnFailure, Rollout, Step, Strategy, step,
 };
 pub use federated_rollout::{MemberState, State};
-use fedrs_api::{RolloutSettings, ValidFrs, revision_name};
+use fedrs_api::{LocalKind, RolloutSettings, ValidFrs, revision_name};
 use jiff::{SignedDuration, Timestamp};
 
 use super::deployment_model::DeploymentModel;
@@ -166,7 +166,9 @@ impl<'a> Run<'a> {
             steps,
             state: begun(question, &revision),
             revision,
-            models: question.clusters.iter().map(model).collect(),
+            models: (question.clusters.iter())
+                .map(|cluster| model(question, cluster))
+                .collect(),
             limits: Limits::default(),
             now: question.now,
             step_times: BTreeMap::new(),
@@ -370,9 +372,12 @@ fn step_of(steps: &[Step<'_>], cluster: &str) -> usize {
     step.unwrap_or(steps.len())
 }
 
-/// The Deployment of a cluster before the rollout.
-fn model(cluster: &RolloutCluster) -> DeploymentModel {
-    DeploymentModel::new(cluster.replicas.into(), cluster.updated)
+/// The Deployment of a cluster before the rollout. A LocalReplicaSet that is given one replica more first is modeled as a Deployment
+/// with a surge.
+fn model(question: &RolloutQuestion<'_>, cluster: &RolloutCluster) -> DeploymentModel {
+    let is_local = question.frs.local == LocalKind::LocalReplicaSet
+        && question.settings.budget != Budget::CreateFirst;
+    DeploymentModel::new(cluster.replicas.into(), cluster.updated, is_local)
 }
 
 #[cfg(test)]

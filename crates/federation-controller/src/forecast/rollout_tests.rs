@@ -102,6 +102,45 @@ fn takes(forecast: &RolloutForecast) -> Option<Duration> {
     }
 }
 
+/// There is no surge (L5), and all of a loan is recalled at its end. With a `maxUnavailable` of 0 a pod more is created first.
+#[test]
+fn l5_a_plan_of_local_replica_sets_has_no_surge() {
+    let fields = |unavailable: Value, rollout: Value| {
+        json!({
+            "localKind": "LocalReplicaSet", "replicas": 9, "minReadySeconds": 10, "rollout": rollout,
+            "strategy": { "rollingUpdate": { "maxUnavailable": unavailable, "maxSurge": 3 } },
+        })
+    };
+    let clusters = [cluster("eu", 6), cluster("us", 3)];
+    let canary = json!({ "steps": [{ "name": "canary", "clusters": ["us"] }] });
+    let expected = [
+        "step canary 0-10: us",
+        "eu 10-30: 3+0 at 10",
+        "us 0-10: 3+0 at 0",
+        "takes 30 with 3+0",
+    ];
+    check(&fields(json!(3), canary), &clusters, &expected);
+    let one = [
+        "eu 30-90: 1+0 at 30",
+        "us 0-30: 1+0 at 0",
+        "takes 90 with 1+0",
+    ];
+    check(&fields(json!("5%"), json!({})), &clusters, &one);
+    let first = [
+        "eu 30-90: 0+1 at 30",
+        "us 0-30: 0+1 at 0",
+        "takes 90 with 0+1",
+    ];
+    check(&fields(json!(0), json!({})), &clusters, &first);
+    let speed = json!({ "speed": { "updatePortion": 2, "minDelaySeconds": 10 } });
+    let slow = [
+        "eu 0-50: 1+0 at 0, 2+0 at 40",
+        "us 0-30: 1+0 at 0",
+        "takes 50 with 4+0",
+    ];
+    check(&fields(json!(4), speed), &clusters, &slow);
+}
+
 fn check(fields: &Value, clusters: &[RolloutCluster], expected: &[&str]) {
     let forecast = forecast(fields, clusters);
     let lines = lines(clusters, &forecast);

@@ -425,6 +425,7 @@ impl MemberState {
             _ => (Health::Unknown, SyncState::NotSynced),
         };
         let error = self.source_error.as_ref().filter(|_| !self.followed);
+        let lacks_kind = store.is_some_and(|store| store.lacks(key.kind));
         check::Member {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
@@ -442,8 +443,12 @@ impl MemberState {
             unlisted: store
                 .filter(|_| key.kind == LocalKind::LocalReplicaSet)
                 .and_then(|store| store.failure_of(key)),
+            lacks_kind,
             write_pending: false,
-            view: store.map(|store| store.workload(key)).unwrap_or_default(),
+            view: store
+                .filter(|_| !lacks_kind)
+                .map(|store| store.workload(key))
+                .unwrap_or_default(),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cluster_informer::{Health, NodeInfo, SyncState, UnreadNamespace, WorkloadTotals};
 use fedrs_api::{
-    ConditionStatus, MemberClusterStatus, MemberConditionType, MemberReason, NewCondition,
-    NodeCounts, conditions,
+    ConditionStatus, LocalKind, MemberClusterStatus, MemberConditionType, MemberReason,
+    NewCondition, NodeCounts, conditions,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -179,7 +179,12 @@ fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> MemberCondition {
         }
         // What will be known in seconds must not change the condition of a quiet member each time.
         SyncState::Synced | SyncState::Unconfirmed => {
-            new(True, MemberReason::Synced, messages::SYNCED)
+            let message = if store.is_some_and(|store| store.lacks(LocalKind::LocalReplicaSet)) {
+                format!("{}; {}", messages::SYNCED, messages::KIND_NOT_INSTALLED)
+            } else {
+                messages::SYNCED.to_owned()
+            };
+            new(True, MemberReason::Synced, &message)
         }
         SyncState::NotSynced | SyncState::Stale { .. } if exceeded.is_some() => {
             new(False, MemberReason::Degraded, &exceeded.unwrap_or_default())

@@ -16,6 +16,7 @@ mod extremes;
 mod failing;
 mod holds;
 mod lag;
+mod local_sets;
 mod lying;
 mod many_members;
 mod members;

@@ -24,9 +24,9 @@ const SETTINGS: SettingsHash = SettingsHash(7);
 
 /// A FederatedDeployment of 9 replicas, which runs in three members with the old template. The new one is to be rolled out.
 #[derive(Clone)]
-struct World {
+pub(crate) struct World {
     deployment: ValidFederatedDeployment,
-    members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     previous: FederatedReplicaSetStatus,
     recorded: RolloutRecord,
     settings: Config,
@@ -73,7 +73,7 @@ fn member_with(name: &str, pods: u32) -> Member {
 }
 
 impl World {
-    fn new(extra: Value) -> Self {
+    pub(crate) fn new(extra: Value) -> Self {
         let names = ["a", "b", "c"];
         let cluster = |name: &str| {
             let mut cluster = ClusterStatus {
@@ -128,7 +128,7 @@ impl World {
         })
     }
 
-    fn check(&self) -> Check {
+    pub(crate) fn check(&self) -> Check {
         self.on_snapshot(|snapshot| check(snapshot, at(0)))
     }
 
@@ -142,7 +142,7 @@ impl World {
         self.members[member].view.workload.as_mut().unwrap()
     }
 
-    fn deployment(&mut self, member: usize) -> &mut DeploymentState {
+    pub(crate) fn deployment(&mut self, member: usize) -> &mut DeploymentState {
         self.set(member).deployment.as_mut().unwrap()
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         health: Health::Healthy,
         sync: SyncState::Synced,
         unlisted: None,
+        lacks_kind: false,
         write_pending: false,
         view: WorkloadView::default(),
     };

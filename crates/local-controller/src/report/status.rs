@@ -41,7 +41,7 @@ impl Report<'_> {
             max_unavailable: number(account.limit),
             unavailable: number(account.in_use),
             evictable: number(self.plan.disruption.lent),
-            waiting_evictions: number(self.waiting_evictions()),
+            waiting_evictions: number(self.waiting_evictions() + self.plan.drained),
             revisions,
             conditions: conditions(self),
             record: self.plan.record.clone(),

@@ -208,6 +208,38 @@ fn l19_updates_wait_for_a_drain(#[case] record: LocalRecord, #[case] until: Opti
     assert_eq!(set_waits(&plan), Vec::from_iter(expected));
 }
 
+/// A set that may make nothing unavailable asks for a part of a budget: for a while after a cordon, and again later. It keeps what it
+/// got until no eviction follows any more.
+#[rstest]
+#[case::just_seen(0, LocalRecord::default(), 1, Some(0))]
+#[case::evictions_are_not_allowed(0, drained(-100, None), 1, Some(-100))]
+#[case::nobody_could_help(0, drained(-700, None), 0, Some(-700))]
+#[case::nobody_evicted(0, drained(-100, Some(-30)), 0, Some(-100))]
+#[case::again_later(0, drained(-700, Some(-630)), 1, Some(0))]
+#[case::it_has_a_budget(2, LocalRecord::default(), 0, None)]
+#[case::evictions_are_allowed(2, drained(-100, Some(-10)), 1, Some(-100))]
+#[case::nobody_evicted_with_it(2, drained(-100, Some(-30)), 0, Some(-100))]
+fn l19_a_set_without_a_budget_asks_for_one_for_a_drain(
+    #[case] limit: u64,
+    #[case] record: LocalRecord,
+    #[case] expected: usize,
+    #[case] since: Option<i64>,
+) {
+    let pods = [cordoned(pod("a")), pod("b"), pod("c"), pod("d")];
+    let least = 4 - usize::try_from(limit).unwrap();
+    let disruptions = beside(DisruptionBudget {
+        min_available: least,
+        ..ours()
+    });
+    let plan = plan_beside(&budget(4, limit), &pods, &record, &disruptions);
+    assert_eq!(plan.drained, expected);
+    let drain = plan.record.drains.get("node");
+    assert_eq!(drain.map(|drain| drain.since), since.map(at));
+    let uncordoned = [pod("a"), pod("b"), pod("c"), pod("d")];
+    let plan = plan_beside(&budget(4, limit), &uncordoned, &record, &disruptions);
+    assert_eq!((plan.drained, plan.record.drains.len()), (0, 0));
+}
+
 /// A broken pod is updated meanwhile, and an involuntary eviction waits for nothing else than the budget.
 #[test]
 fn l19_l22_what_is_broken_does_not_wait_for_a_drain() {

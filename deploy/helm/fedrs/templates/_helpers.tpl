@@ -49,10 +49,56 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* The labels of what belongs to the controller of LocalReplicaSets. */}}
+{{/* What belongs to the controller of LocalReplicaSets has a name of its own. */}}
+{{- define "fedrs.replicaSetSelector" -}}
+app.kubernetes.io/name: fedrs
+app.kubernetes.io/instance: fedrs-replica-set-controller
+{{- end }}
+
 {{- define "fedrs.replicaSetLabels" -}}
 {{- $own := dict "app.kubernetes.io/instance" "fedrs-replica-set-controller" }}
 {{- toYaml (merge $own (include "fedrs.labels" . | fromYaml)) }}
+{{- end }}
+
+{{- define "fedrs.replicaSetMetadata" -}}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "fedrs.replicaSetLabels" . | nindent 2 }}
+{{- with .Values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "fedrs.replicaSetConfigName" -}}
+fedrs-replica-set-controller-config-{{ toYaml .Values.replicaSetController.config | sha256sum | trunc 10 }}
+{{- end }}
+
+{{/* The spec of a NetworkPolicy for the pods with the labels of `selector`. */}}
+{{- define "fedrs.networkPolicy" -}}
+podSelector:
+  matchLabels:
+    {{- .selector | nindent 4 }}
+policyTypes:
+- Ingress
+- Egress
+ingress:
+- from:
+  {{- toYaml .root.Values.networkPolicy.metricsFrom | nindent 2 }}
+  ports:
+  - port: 9464
+    protocol: TCP
+egress:
+- ports:
+  - port: 53
+    protocol: UDP
+  - port: 53
+    protocol: TCP
+- ports:
+  {{- range .root.Values.networkPolicy.egressPorts }}
+  - port: {{ . }}
+    protocol: TCP
+  {{- end }}
 {{- end }}
 
 {{/* The objects of a generated file: an account, and each rule with its reason. The namespace is made by helm. */}}

@@ -229,10 +229,12 @@ pub(super) fn not_eligible(member: &MemberEvaluation<'_>) -> Option<(ClusterReas
             format!("same cluster as {of}, which counts its replicas"),
         ),
         Eligibility::Refused { reason } => {
-            let text = if *reason == ClusterReason::SystemNamespace {
-                "the namespace is a system namespace: nothing is changed in it"
-            } else {
-                "the cluster does not take the namespace"
+            let text = match reason {
+                ClusterReason::SystemNamespace => {
+                    "the namespace is a system namespace: nothing is changed in it"
+                }
+                ClusterReason::KindNotInstalled => crate::messages::KIND_NOT_INSTALLED,
+                _ => "the cluster does not take the namespace",
             };
             (*reason, text.to_owned())
         }

@@ -1,7 +1,7 @@
 //! The entry of one member in the status (F6).
 
 use cluster_informer::SyncState;
-use fedrs_api::ClusterStatus;
+use fedrs_api::{ClusterReason, ClusterStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -13,13 +13,21 @@ use crate::check::{
     evaluation::MemberEvaluation,
 };
 
-/// The entries of the members that have replicas, that the placement names although they do not take the namespace, or about
-/// which the next check has to know something. For the others, which may be a thousand, the placement says enough.
+/// The entries of the members that have replicas, that the placement names although they do not take the namespace, that would have
+/// replicas but for the missing CRD of their workloads, or about which the next check has to know something. For the others, which
+/// may be a thousand, the placement says enough.
 pub(super) fn clusters(decision: &Decision<'_>) -> Vec<ClusterStatus> {
-    let placed = &decision.snapshot.frs.placement.clusters;
+    let placement = &decision.snapshot.frs.placement;
     let is_listed = |member: &MemberDecision<'_>| {
-        let is_refused = matches!(member.evaluation.eligibility, Eligibility::Refused { .. });
-        has_replicas(member) || is_refused && placed.contains_key(member.name())
+        let is_named = placement.clusters.contains_key(member.name());
+        let is_refused = match member.evaluation.eligibility {
+            Eligibility::Refused {
+                reason: ClusterReason::KindNotInstalled,
+            } => placement.for_cluster(member.name()).is_some(),
+            Eligibility::Refused { .. } => is_named,
+            _ => false,
+        };
+        has_replicas(member) || is_refused
     };
     let members = decision
         .members()

@@ -74,8 +74,10 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
     let draining: fn(&&Member) -> bool = |member| member.draining;
     let cordoned: fn(&&Member) -> bool = |member| !member.schedulable && !member.draining;
     let not_taken: fn(&&Member) -> bool = |member| member.namespace == NamespaceState::NotTaken;
+    let lacks_kind: fn(&&Member) -> bool = |member| member.lacks_kind;
     for (cause, is_excluded) in [
         ("namespace not taken", not_taken),
+        ("LocalReplicaSets not installed", lacks_kind),
         ("draining", draining),
         ("cordoned", cordoned),
     ] {

@@ -41,7 +41,7 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
             let rollout = RolloutReport::of(decision);
             let rollout = rollout.and_then(|rollout| rollout.wait(member));
             let waits = waits.chain(capacity(decision, member)).flatten();
-            waits.chain(rollout).collect()
+            waits.chain(rollout).chain(evictions(evaluation)).collect()
         }
         Eligibility::Eligible { .. }
         | Eligibility::Lost { .. }
@@ -81,6 +81,14 @@ fn deletion(decision: &Decision<'_>, member: &MemberEvaluation<'_>) -> Option<Cl
     let kind = decision.local_kind();
     let what = format!("the deletion of the {kind}, which {finalizers}{otherwise}");
     Some(ClusterWait::new(WaitReason::Deletion, what, until))
+}
+
+/// Evictions that the member's LocalReplicaSet does not finish (L19), by pod.
+fn evictions(member: &MemberEvaluation<'_>) -> Option<ClusterWait> {
+    let deployment = member.live_set()?.deployment.as_ref()?;
+    let blocked = deployment.eviction_blocked.as_ref()?;
+    let what = format!("its LocalReplicaSet: {blocked}");
+    Some(ClusterWait::new(WaitReason::Eviction, what, None))
 }
 
 /// The next attempt of what the member rejects, or another writer undoes.
