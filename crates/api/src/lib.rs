@@ -36,6 +36,7 @@ mod percentage;
 pub mod placement;
 mod plural;
 pub mod preferences;
+pub mod quantity;
 mod record_text;
 mod rescheduling;
 mod revision;
@@ -77,7 +78,9 @@ pub use local_replica_set::{
     AntiaffinityConstraint, LocalConstraints, LocalReplicaSet, LocalReplicaSetSpec, UpdateMode,
 };
 pub use local_status::{LocalReplicaSetStatus, RevisionPods};
-pub use local_strategy::{DeploySpeed, LocalDeploymentStrategy, ValidLocalStrategy};
+pub use local_strategy::{
+    DeploySpeed, LocalDeploymentStrategy, ResourceUpdates, ValidLocalStrategy,
+};
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,

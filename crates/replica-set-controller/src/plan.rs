@@ -10,6 +10,7 @@ use crate::{
     group::Counts,
     order::RemovalRank,
     pod::{Eviction, Pod},
+    resize::ResizeWait,
 };
 
 /// What to record, what to do, and what is waited for.
@@ -81,6 +82,11 @@ pub enum Action<'a> {
         /// What to patch.
         patch: &'a Patch,
     },
+    /// Change CPU and memory of a pod as its [`InPlaceRecord`](crate::InPlaceRecord) says, through its subresource `resize`.
+    Resize {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
     /// Put the pod into endpoints once its containers are ready: its gate becomes true.
     OpenGate {
         /// The pod.
@@ -100,6 +106,7 @@ impl<'a> Action<'a> {
             | Self::ForceRemove { pod, .. }
             | Self::CloseGate { pod }
             | Self::Patch { pod, .. }
+            | Self::Resize { pod }
             | Self::OpenGate { pod } => Some(pod),
         }
     }
@@ -141,7 +148,7 @@ pub enum RemoveReason<'a> {
     },
     /// It can't be updated in place (L12).
     Recreated {
-        /// The fields of the template because of which; empty if its template is not known.
+        /// The fields of the template because of which; empty if its template is not known, or the pod can't be changed.
         fields: &'a [String],
     },
 }
@@ -242,6 +249,8 @@ pub enum PodWait {
     OutOfEndpoints,
     /// Its kubelet has to restart its containers.
     Restart,
+    /// Its kubelet has to change its CPU or memory.
+    Resize(ResizeWait),
     /// It has to shut down.
     Shutdown {
         /// When it is deleted by force; `None` if its removal has just been requested.

@@ -14,6 +14,7 @@ use crate::{
     plan::Action,
     pod::Pod,
     pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
+    resize,
 };
 
 /// A request to the API server.
@@ -95,6 +96,10 @@ impl Requests<'_> {
             Action::CloseGate { pod } => self.gate(pod, "False", "Updating"),
             Action::OpenGate { pod } => self.gate(pod, "True", "UpToDate"),
             Action::Patch { pod, patch } => self.update(pod, patch),
+            Action::Resize { pod } => {
+                let record = self.pods.get(pod.uid)?.in_place_record()?;
+                self.patch(pod, "/resize", resize::patch(&record.resizes))
+            }
         }
     }
 
@@ -126,7 +131,8 @@ impl Requests<'_> {
     /// Updates a pod in place, and records which restarts are waited for.
     fn update(&self, pod: &Pod<'_>, patch: &Patch) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
-        let record = InPlaceRecord::new(patch, &observed.containers(), self.now);
+        let before = (&*observed.containers(), observed.generation());
+        let record = InPlaceRecord::new(patch, before, self.now);
         let record = serde_json::to_string(&record).expect("a record is JSON");
         let mut new_labels = json!(patch.labels);
         new_labels[labels::REVISION_HASH] = hash_text(self.template.hash).into();

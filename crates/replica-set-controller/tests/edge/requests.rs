@@ -15,11 +15,17 @@ const POD: &str = "/api/v1/namespaces/shop/pods/web-a";
 
 /// The request for what `action` does to a pod of version 7.
 fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
+    let resizes = json!({
+        "main": { "requests": { "cpu": "2" } },
+        "proxy": { "limits": { "memory": "1Gi" }, "isSidecar": true },
+    });
+    let record = json!({ "at": "2027-01-15T08:30:00Z", "containers": {}, "resizes": resizes });
     let pod = json!({
         "metadata": {
             "name": "web-a", "namespace": "shop", "uid": "a", "resourceVersion": "7",
             "creationTimestamp": "2027-01-15T08:00:00Z",
             "labels": { "app": "web" },
+            "annotations": { "fedrs.dev/in-place-update": record.to_string() },
             "ownerReferences": [{ "uid": "set", "controller": true }],
         },
         "spec": { "tolerations": [{ "key": "gpu" }] },
@@ -139,12 +145,28 @@ fn l12_the_gate_is_a_condition_of_the_status() {
     }
 }
 
+/// What was recorded when the pod was patched, and nothing else.
+#[test]
+fn l12_a_resize_names_the_resources_of_its_record() {
+    let request = request(|pod| Action::Resize { pod });
+    assert_eq!(request.path, format!("{POD}/resize"));
+    assert_eq!(preconditions(&request), json!(["a", "7"]));
+    assert_eq!(
+        request.body["spec"],
+        json!({
+            "containers": [{ "name": "main", "resources": { "requests": { "cpu": "2" } } }],
+            "initContainers": [{ "name": "proxy", "resources": { "limits": { "memory": "1Gi" } } }],
+        })
+    );
+}
+
 #[test]
 fn l12_a_pod_is_patched_together_with_its_hash_and_what_is_waited_for() {
     let one = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
     let patch = Patch {
         images: one("main", "main:2"),
         sidecar_images: one("proxy", "proxy:2"),
+        resizes: BTreeMap::new(),
         labels: [("tier".to_owned(), None)].into(),
         annotations: [("note".to_owned(), Some("x".to_owned()))].into(),
         tolerations: vec![json!({ "key": "arm" })],

@@ -110,13 +110,11 @@ impl Kubelets {
         }
         let now = context.now();
         let booted = context.stopped.booted(view.node());
-        let next = match booted.filter(|booted| lifecycle::runs_since_before(view, *booted)) {
-            Some(_) => Step::StopForBoot,
-            None => {
-                let hold = || hold_of_resize(context, view, &node);
-                lifecycle::next_of_resize(view, hold)
-                    .unwrap_or_else(|| lifecycle::next(view, *since, &context.settings, now))
-            }
+        let next = if booted.is_some_and(|booted| lifecycle::runs_since_before(view, booted)) {
+            Step::StopForBoot
+        } else {
+            let resize = lifecycle::next_of_resize(view, || hold_of_resize(context, view, &node));
+            resize.unwrap_or_else(|| lifecycle::next(view, *since, &context.settings, now))
         };
         if condition(&pod, RESIZE_PENDING).is_some() {
             let again = Instant::now() + RESIZE_RETRY;
