@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use replica_set_controller::{
-    Action, CompleteTemplate, CreateReason, ObservedPod, Patch, Pod, RemovalRank, RemoveReason,
-    Request, Requests, Verb,
+    Action, CompleteTemplate, CreateReason, Gate, ObservedPod, Patch, Pod, RemovalRank,
+    RemoveReason, Request, Requests, Verb,
 };
 use serde_json::{Value, json};
 
@@ -43,6 +43,19 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
     };
     let facts = pods["a"].facts(&set, |_| None).unwrap();
     requests.of(&[action(&facts)]).pop().flatten().unwrap()
+}
+
+/// The request that opens the gate of a pod whose gate is like this.
+fn gate_opened(gate: Gate) -> Request {
+    request(|pod| {
+        let pod = Box::leak(Box::new(Pod {
+            name: "web-a",
+            uid: "a",
+            gate,
+            ..*pod
+        }));
+        Action::OpenGate { pod }
+    })
 }
 
 fn preconditions(request: &Request) -> Value {
@@ -134,14 +147,21 @@ fn c1_c6_pods_are_adopted_and_released() {
 #[test]
 fn l12_the_gate_is_a_condition_of_the_status() {
     let closed = request(|pod| Action::CloseGate { pod });
-    let opened = request(|pod| Action::OpenGate { pod });
-    for (request, status) in [(closed, "False"), (opened, "True")] {
+    let opened = gate_opened(Gate::Closed);
+    let of_a_new_pod = gate_opened(Gate::Unset);
+    let (version, none) = (json!("7"), Value::Null);
+    for (request, status, version) in [
+        (closed, "False", &version),
+        (opened, "True", &version),
+        // The scheduler and the kubelet write at the same time.
+        (of_a_new_pod, "True", &none),
+    ] {
         assert_eq!(request.path, format!("{POD}/status"));
         let condition = &request.body["status"]["conditions"][0];
         assert_eq!(condition["type"], "fedrs.dev/InPlaceUpdate");
         assert_eq!(condition["status"], status);
         assert_eq!(condition["lastTransitionTime"], "2027-01-15T09:00:00Z");
-        assert_eq!(preconditions(&request), json!(["a", "7"]));
+        assert_eq!(preconditions(&request), json!(["a", version]));
     }
 }
 
