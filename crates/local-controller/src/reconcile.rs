@@ -167,7 +167,7 @@ impl Reconciler {
         let set = Set::new(&valid.set, false, valid.template.hash, &changes);
         let known = (&previous.record, &memory.slow_start);
         let plan = step(&set, &pods, &disruptions, known, now);
-        memory.progress.observe(&set, &plan, previous, now);
+        (memory.progress).observe(&set, &plan, (previous, entry.generation), now);
         let status = |memory: &Memory| {
             let report = Report {
                 entry,
