@@ -77,6 +77,8 @@ closed_set! {
         Recreating,
         /// Pods are updated in place (L12).
         UpdatedInPlace,
+        /// CPU or memory of pods are changed in place (L12).
+        Resized,
         /// The API server rejects a change of a pod.
         FailedUpdate,
         /// Pods were removed because they have to leave their nodes (L18).

@@ -36,6 +36,7 @@ mod percentage;
 pub mod placement;
 mod plural;
 pub mod preferences;
+pub mod quantity;
 mod record_text;
 mod rescheduling;
 mod revision;
@@ -78,7 +79,9 @@ pub use local_replica_set::{
     defaults as local_defaults,
 };
 pub use local_status::{LocalReplicaSetStatus, RevisionPods};
-pub use local_strategy::{DeploySpeed, LocalDeploymentStrategy, ValidLocalStrategy};
+pub use local_strategy::{
+    DeploySpeed, LocalDeploymentStrategy, ResourceUpdates, ValidLocalStrategy,
+};
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,

@@ -1,6 +1,6 @@
 //! The status of a LocalReplicaSet.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,10 @@ pub struct LocalReplicaSetStatus {
     /// expected to evict them.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting_evictions: i32,
+    /// When the pods last made progress towards the current template: `progressDeadlineSeconds` counts from then, also for another leader.
+    /// Absent once all are updated and available.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_progress_time: Option<Time>,
     /// The pods of each revision, by group.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["revision"]))]
     pub revisions: Vec<RevisionPods>,

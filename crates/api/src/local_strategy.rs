@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    compact::is_default,
     deployment_strategy::{
         amount_of_pods, max_surge_schema, max_unavailable_schema, part_of_pods, quarter,
     },
@@ -27,6 +28,9 @@ pub struct LocalDeploymentStrategy {
     /// The most pods that begin to be updated within a time (L15). Only the budget limits them if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy_speed: Option<DeploySpeed>,
+    /// How CPU and memory of containers are updated (L12). Defaults to `Recreate`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub resource_updates: ResourceUpdates,
     /// Accepted without effect, and reported (L5): `spec.replicas` less `maxUnavailable` holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
@@ -35,6 +39,17 @@ pub struct LocalDeploymentStrategy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_surge_schema")]
     pub max_surge: Option<IntOrString>,
+}
+
+/// How CPU and memory of containers are updated (L12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ResourceUpdates {
+    /// By other pods.
+    #[default]
+    Recreate,
+    /// In place, through the subresource `resize` of pods, if nothing else recreates them. A container restarts only if its
+    /// `resizePolicy` says so. Pods that their nodes can't resize are recreated.
+    Resize,
 }
 
 /// The most pods that begin to be updated within a time (L15).
@@ -54,6 +69,7 @@ impl Default for LocalDeploymentStrategy {
         Self {
             max_unavailable: quarter(),
             deploy_speed: None,
+            resource_updates: ResourceUpdates::default(),
             min_available: None,
             max_surge: None,
         }
@@ -67,6 +83,8 @@ pub struct ValidLocalStrategy {
     pub max_unavailable: Amount,
     /// The most pods that begin to be updated within a time (L15).
     pub speed: Option<Speed>,
+    /// How CPU and memory are updated (L12).
+    pub resource_updates: ResourceUpdates,
     /// Fields of the strategy that are set and have no effect (L5).
     pub without_effect: Vec<&'static str>,
 }
@@ -89,6 +107,7 @@ impl LocalDeploymentStrategy {
         ValidLocalStrategy {
             max_unavailable,
             speed: speed.map(|speed| speed.check(&field("deploySpeed"), errors)),
+            resource_updates: self.resource_updates,
             without_effect,
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{
     AllowedChanges, BegunRecord, DrainRecord, EvictionRecord, LentRecord, LocalRecord,
-    LocalReplicaSet, LocalReplicaSetStatus, RecreateRecord, UpdateRecord, ValidAntiaffinity,
-    ValidLocalReplicaSet,
+    LocalReplicaSet, LocalReplicaSetStatus, RecreateRecord, ResourceUpdates, UpdateRecord,
+    ValidAntiaffinity, ValidLocalReplicaSet,
 };
 use jiff::Timestamp;
 use rstest::rstest;
@@ -90,6 +90,14 @@ fn l1_l14_l15_the_example_of_the_document_is_valid() {
         min_delay: Duration::from_secs(30),
     };
     assert_eq!(valid.strategy.speed, Some(speed));
+}
+
+#[rstest]
+#[case::default(json!({}), ResourceUpdates::Recreate)]
+#[case::resize(json!({"resourceUpdates": "Resize"}), ResourceUpdates::Resize)]
+fn l12_a_set_asks_for_resizes(#[case] strategy: Value, #[case] expected: ResourceUpdates) {
+    let strategy = valid(json!({"deploymentStrategy": strategy})).strategy;
+    assert_eq!(strategy.resource_updates, expected);
 }
 
 #[test]

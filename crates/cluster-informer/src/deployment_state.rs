@@ -1,6 +1,7 @@
 //! What is known of a Deployment beyond what every local workload has.
 
 use fedrs_api::WorkloadKey;
+use fedrs_api::local_defaults;
 use reflector::Uid;
 use serde::Deserialize;
 
@@ -57,8 +58,8 @@ pub struct LocalSettings {
 impl Default for LocalSettings {
     fn default() -> Self {
         Self {
-            progress_deadline_seconds: 600,
-            revision_history_limit: 10,
+            progress_deadline_seconds: local_defaults::progress_deadline_seconds(),
+            revision_history_limit: local_defaults::revision_history_limit(),
             speed: None,
             has_others: false,
         }

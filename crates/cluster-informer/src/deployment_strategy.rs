@@ -8,7 +8,10 @@ use serde::{
     de::{Error, Visitor},
 };
 
-use crate::deployment_state::{LocalSpeed, RolloutStrategy};
+use crate::{
+    deployment_state::{LocalSpeed, RolloutStrategy},
+    rolling_spec::{IsOther, is_other},
+};
 
 /// `spec.strategy`.
 #[derive(Debug, Default, Deserialize)]
@@ -70,6 +73,12 @@ pub(crate) struct LocalStrategyObject {
     has_min_available: bool,
     #[serde(rename = "maxSurge", deserialize_with = "is_present")]
     has_max_surge: bool,
+    #[serde(deserialize_with = "is_not_recreate")]
+    resource_updates: IsOther,
+}
+
+fn is_not_recreate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::Error> {
+    is_other(deserializer, "Recreate")
 }
 
 /// The API server's own default.
@@ -80,14 +89,15 @@ impl Default for LocalStrategyObject {
             deploy_speed: None,
             has_min_available: false,
             has_max_surge: false,
+            resource_updates: IsOther::default(),
         }
     }
 }
 
 impl LocalStrategyObject {
-    /// Whether it has a field without effect.
+    /// Whether it has a field that fedrs does not set.
     pub(crate) fn has_others(&self) -> bool {
-        self.has_min_available || self.has_max_surge
+        self.has_min_available || self.has_max_surge || self.resource_updates.0
     }
 
     /// What the member's controller makes of it with `replicas`: it rounds down, but a percentage that rounds to nothing is one pod.

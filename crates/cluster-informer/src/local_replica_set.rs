@@ -176,6 +176,7 @@ mod tests {
             json!({ "nodeTimeoutSeconds": 5 }),
             json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(2, 30), "minAvailable": 1 } }),
             json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(2, 30), "maxSurge": 1 } }),
+            json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(2, 30), "resourceUpdates": "Resize" } }),
         ] {
             let (settings, other) = with(&field);
             assert!(settings.has_others, "{field}");

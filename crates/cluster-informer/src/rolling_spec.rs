@@ -80,8 +80,8 @@ struct WholeSpec<S> {
 }
 
 /// Whether it is another text than the API server's own default.
-#[derive(Default)]
-struct IsOther(bool);
+#[derive(Debug, Default)]
+pub(crate) struct IsOther(pub(crate) bool);
 
 /// Where pods of a LocalReplicaSet must not run together.
 #[derive(Default, Deserialize)]
@@ -107,7 +107,7 @@ fn is_segment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::
     is_other(deserializer, "default")
 }
 
-fn is_other<'de, D: Deserializer<'de>>(
+pub(crate) fn is_other<'de, D: Deserializer<'de>>(
     deserializer: D,
     default: &str,
 ) -> Result<IsOther, D::Error> {

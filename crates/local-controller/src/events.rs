@@ -67,6 +67,7 @@ fn text(action: &Action<'_>) -> Option<(Reason, &'static str)> {
             "Deleted by force, since it did not shut down in time,",
         ),
         Action::Patch { .. } => (Reason::UpdatedInPlace, "Updated in place"),
+        Action::Resize { .. } => (Reason::Resized, "Changed CPU or memory of"),
         Action::Adopt { .. } => (Reason::Adopted, "Adopted"),
         Action::Release { .. } => (Reason::Released, "Released"),
         Action::CloseGate { .. } | Action::OpenGate { .. } => return None,

@@ -114,7 +114,11 @@ impl Executor {
     ) -> Outcome {
         let result = match (request.verb, action.pod()) {
             (Verb::Create, _) | (_, None) => self.create(set, action, request).await,
-            (Verb::Patch, Some(pod)) => self.patch((set, pod.name, pod.uid), request).await,
+            (Verb::Patch, Some(pod)) => {
+                let of = (set, pod.name, pod.uid);
+                let is_resize = matches!(action, Action::Resize { .. });
+                self.patch(of, request, is_resize).await
+            }
             (Verb::Delete, Some(pod)) => {
                 let is_forced = matches!(action, Action::ForceRemove { .. });
                 self.delete((set, pod.name, pod.uid), request, is_forced)
@@ -161,14 +165,36 @@ impl Executor {
         Ok(self.show(|state| state.apply_response(pod)))
     }
 
-    async fn patch(&self, of: (&ValidLocalReplicaSet, &str, &str), request: &Request) -> Outcome {
+    async fn patch(
+        &self,
+        of: (&ValidLocalReplicaSet, &str, &str),
+        request: &Request,
+        is_resize: bool,
+    ) -> Outcome {
         let call = calls::write(&self.client, STRATEGIC_PATCH, &request.path, &request.body);
         match self.call::<ObservedPod>(call).await {
             Ok(pod) => self.show(|state| state.apply_response(pod)),
+            Err(error) if is_resize && error.code() == Some(404) => {
+                self.gone_or_not_resizable(of, &error).await
+            }
             Err(error) => {
                 let sent = Sent::UnansweredChange;
                 self.outdated_or_failed(of, &error, sent).await
             }
+        }
+    }
+
+    /// The pod is gone, or the API server has no subresource `resize`.
+    async fn gone_or_not_resizable(
+        &self,
+        (set, name, uid): (&ValidLocalReplicaSet, &str, &str),
+        error: &CallError,
+    ) -> Outcome {
+        let is_read = self.refresh(&set.namespace, name, uid).await;
+        if is_read && self.store.update(|state| state.has_pod(uid)) {
+            failure(error)
+        } else {
+            Outcome::Outdated
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use fedrs_api::PodTemplate;
+use fedrs_api::{PodTemplate, ResourceUpdates, ValidLocalStrategy};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use replica_set_controller::SlowStart;
@@ -25,7 +25,7 @@ pub(crate) struct Memory {
     pub(crate) keep_at: Option<Instant>,
     /// Templates of earlier revisions; `None` for one without a usable ControllerRevision.
     pub(crate) templates: BTreeMap<u32, Option<Arc<PodTemplate>>>,
-    /// Pods that can't be patched to a target, as the API server says, by uid.
+    /// Pods that can't be patched to a target, or resized for it, as the API server says, by uid.
     pub(crate) refused: BTreeMap<String, RefusedPatch>,
     /// Revisions of which that is known of more than one pod, and what the API server says.
     pub(crate) refused_revisions: BTreeMap<u32, RefusedPatch>,
@@ -53,7 +53,7 @@ pub(crate) struct Kept {
     pub(crate) in_use: BTreeSet<u32>,
 }
 
-/// A patch that the API server rejects as invalid.
+/// An update in place that the API server rejects as impossible.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedPatch {
     pub(crate) from: u32,
@@ -100,6 +100,20 @@ impl Memory {
         self.refused.retain(|_, patch| patch.target == target);
         self.refused_revisions
             .retain(|_, patch| patch.target == target);
+    }
+
+    /// How CPU and memory are updated: by other pods, too, once the API server has rejected the resize of two pods of the target.
+    pub(crate) fn resource_updates(
+        &self,
+        strategy: &ValidLocalStrategy,
+        target: u32,
+    ) -> ResourceUpdates {
+        // Only a pod that has the target already is resized.
+        if self.refused_revisions.contains_key(&target) {
+            ResourceUpdates::Recreate
+        } else {
+            strategy.resource_updates
+        }
     }
 
     /// Whether requests for the pod have to wait.

@@ -54,6 +54,11 @@ fn cluster() -> Vec<Grant> {
             &["patch"],
         ),
         grant(
+            "Change CPU and memory of running pods, if a set asks for it",
+            (CORE, "pods/resize"),
+            &["patch"],
+        ),
+        grant(
             "List and watch the nodes: pods have to leave those that do not run them; read one that is new",
             (CORE, "nodes"),
             &["get", "list", "watch"],

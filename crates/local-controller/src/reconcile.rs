@@ -27,9 +27,10 @@ use crate::{
     events::events,
     execute::{Executed, Executor, Outcome},
     key::SetKey,
-    memory::{Memories, Memory, RefusedPatch},
+    memory::{Memories, Memory},
     publish::{Publisher, Unpublished},
     queue::Queue,
+    rejected::remember_pod,
     report::{self, Report},
     revisions::Revisions,
     store::{Node, Sent, Snapshot, Store},
@@ -166,7 +167,7 @@ impl Reconciler {
         let set = Set::new(&valid.set, false, valid.template.hash, &changes);
         let known = (&previous.record, &memory.slow_start);
         let plan = step(&set, &pods, &disruptions, known, now);
-        memory.progress.observe(&set, &plan, previous, now);
+        (memory.progress).observe(&set, &plan, (previous, entry.generation), now);
         let status = |memory: &Memory| {
             let report = Report {
                 entry,
@@ -280,6 +281,7 @@ impl Reconciler {
         memory
             .templates
             .retain(|hash, _| *hash == target || in_use.contains(hash));
+        let resources = memory.resource_updates(&valid.set.strategy, target);
         let mut changes = BTreeMap::new();
         for hash in in_use.into_iter().filter(|hash| *hash != target) {
             let template = match revisions.template(valid, hash, memory).await {
@@ -293,7 +295,9 @@ impl Reconciler {
             let change = match (template, refused) {
                 (None, _) => continue,
                 (_, Some(refused)) => Change::Recreate(vec![refused.message.clone()]),
-                (Some(template), None) => Change::between(&template, &valid.template.template),
+                (Some(template), None) => {
+                    Change::between(&template, &valid.template.template, resources)
+                }
             };
             changes.insert(hash, change);
         }
@@ -445,37 +449,6 @@ fn with_requests<'a>(
     pairs
         .filter_map(|(action, request)| Some((action, request?)))
         .collect()
-}
-
-fn remember_pod(
-    action: &Action<'_>,
-    pod: &Pod<'_>,
-    result: &Outcome,
-    target: u32,
-    memory: &mut Memory,
-    now: Timestamp,
-) {
-    /// The API server can't make the change in a running pod (L12).
-    const INVALID: u16 = 422;
-    let (code, message) = match result {
-        Outcome::Done | Outcome::Outdated | Outcome::Taken => {
-            memory.failing.remove(pod.uid);
-            return;
-        }
-        Outcome::Rejected { code, message } => (*code, message),
-        Outcome::Unanswered(message) => (0, message),
-    };
-    if let (Action::Patch { .. }, INVALID, Some(from)) = (action, code, pod.revision) {
-        let message = message.clone();
-        let patch = RefusedPatch {
-            from,
-            target,
-            message,
-        };
-        memory.refuse(pod.uid, patch);
-    }
-    let is_removal = matches!(action, Action::Remove { .. } | Action::ForceRemove { .. });
-    memory.fail(pod.uid, is_removal, message.clone(), now);
 }
 
 fn is_complete(status: &LocalReplicaSetStatus, replicas: usize) -> bool {

@@ -1,6 +1,6 @@
 //! What a change of the template does to pods, before it is made: for commands.
 
-use fedrs_api::{FieldError, LocalReplicaSet, PodTemplate, ValidLocalReplicaSet};
+use fedrs_api::{FieldError, LocalReplicaSet, PodTemplate, ResourceUpdates, ValidLocalReplicaSet};
 use replica_set_controller::{Change, CompleteTemplate};
 use serde_json::Value;
 
@@ -23,9 +23,9 @@ impl TemplateOfPods {
         complete_template(data).map(Self)
     }
 
-    /// How a pod with this template gets to the template `to` (L12).
+    /// How a pod with this template gets to the template `to` (L12), if CPU and memory are updated in this way.
     #[must_use]
-    pub fn change(&self, to: &Self) -> Change {
-        Change::between(&self.0, &to.0)
+    pub fn change(&self, to: &Self, resources: ResourceUpdates) -> Change {
+        Change::between(&self.0, &to.0, resources)
     }
 }

@@ -12,7 +12,7 @@ use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
     Change, Created, Disruptions, Eviction, Gate, InPlace, Life, Node, Owner, Patch, Pod,
-    Readiness, Set, SlowStart, step,
+    Readiness, Resize, Set, SlowStart, step,
 };
 
 const PODS: usize = 1000;
@@ -136,6 +136,8 @@ impl World {
                 is_refused: false,
                 gate: Gate::Open,
                 in_place: InPlace::Settled,
+                resize: Resize::Settled,
+                is_resizable: true,
             };
             Pod {
                 name,

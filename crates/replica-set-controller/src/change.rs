@@ -1,14 +1,16 @@
 //! What it takes to bring a pod from one template to another (L12): a patch, or another pod.
 //!
 //! A patch keeps the pod's id, node and address. The API server lets the images of containers change, labels and annotations, and
-//! tolerations be added. Everything else recreates the pod, and so does what would have no effect in a running pod: the image
+//! tolerations be added; if the set asks for it, CPU and memory are changed as well (see [`resize`](crate::resize)). Everything else recreates the pod, and so does what would have no effect in a running pod: the image
 //! of an init container that is done, and labels or annotations that a container has read into its environment. The annotation of
 //! `kubectl rollout restart` asks for other pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fedrs_api::{PodTemplate, annotations};
+use fedrs_api::{PodTemplate, ResourceUpdates, annotations};
 use serde_json::{Map, Value};
+
+use crate::resize::{self, ContainerResize};
 
 /// How a pod gets from one template to another.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,8 @@ pub struct Patch {
     pub images: BTreeMap<String, String>,
     /// New images, by init container that restarts always (a sidecar).
     pub sidecar_images: BTreeMap<String, String>,
+    /// New CPU and memory, by container or sidecar.
+    pub resizes: BTreeMap<String, ContainerResize>,
     /// Labels with their new values; `None` removes one.
     pub labels: BTreeMap<String, Option<String>>,
     /// Annotations with their new values; `None` removes one.
@@ -37,15 +41,31 @@ pub struct Patch {
 impl Patch {
     /// The containers that the kubelet restarts.
     pub fn restarts(&self) -> impl Iterator<Item = &str> {
+        let resized = self.resizes.iter().filter(|(name, resize)| {
+            let has_image =
+                self.images.contains_key(*name) || self.sidecar_images.contains_key(*name);
+            resize.restarts && !has_image
+        });
+        let containers = self.new_images();
+        containers.chain(resized.map(|(name, _)| name.as_str()))
+    }
+
+    /// The containers that get another image.
+    pub(crate) fn new_images(&self) -> impl Iterator<Item = &str> {
         let containers = self.images.keys().chain(self.sidecar_images.keys());
         containers.map(String::as_str)
+    }
+
+    /// Whether it changes the spec of the pod by itself, without the resizes.
+    pub(crate) fn changes_spec(&self) -> bool {
+        self.new_images().next().is_some() || !self.tolerations.is_empty()
     }
 }
 
 impl Change {
     /// How a pod of the template `from` gets to `to`. Both are complete: what the controller adds to a template is in them.
     #[must_use]
-    pub fn between(from: &PodTemplate, to: &PodTemplate) -> Self {
+    pub fn between(from: &PodTemplate, to: &PodTemplate, resources: ResourceUpdates) -> Self {
         let mut patch = Patch {
             labels: changed(&from.metadata.labels, &to.metadata.labels),
             annotations: changed(&from.metadata.annotations, &to.metadata.annotations),
@@ -54,17 +74,18 @@ impl Change {
         let mut fields = Vec::new();
         let none = Map::new();
         let [from, to] = [from, to].map(|template| template.spec.as_object().unwrap_or(&none));
+        let resizes = resources == ResourceUpdates::Resize && resize::is_possible(from, to);
         let names: BTreeSet<_> = from.keys().chain(to.keys()).map(String::as_str).collect();
         for name in names {
             let values = [value(from, name), value(to, name)];
             match name {
                 "containers" => {
-                    let images = &mut patch.images;
-                    compare_containers(name, values, |_| true, images, &mut fields);
+                    let changes = (&mut patch.images, &mut patch.resizes);
+                    compare_containers(name, values, resizes, changes, &mut fields);
                 }
                 "initContainers" => {
-                    let images = &mut patch.sidecar_images;
-                    compare_containers(name, values, is_sidecar, images, &mut fields);
+                    let changes = (&mut patch.sidecar_images, &mut patch.resizes);
+                    compare_containers(name, values, resizes, changes, &mut fields);
                 }
                 "tolerations" => match added(values) {
                     Some(added) => patch.tolerations = added,
@@ -108,14 +129,19 @@ fn changed(
     removed.chain(set).collect()
 }
 
-/// Adds the changed images of containers that can get a new one, and the fields in which containers differ otherwise.
+/// Adds the changed images of containers that can get a new one, their resources if these may be changed, and the fields in which
+/// containers differ otherwise.
 fn compare_containers(
     list: &str,
     values: [&Value; 2],
-    can_restart: impl Fn(&Map<String, Value>) -> bool,
-    images: &mut BTreeMap<String, String>,
+    may_resize: bool,
+    (images, resizes): (
+        &mut BTreeMap<String, String>,
+        &mut BTreeMap<String, ContainerResize>,
+    ),
     fields: &mut Vec<String>,
 ) {
+    let is_init = list == "initContainers";
     let [from, to] = values.map(|value| value.as_array().map(Vec::as_slice).unwrap_or_default());
     let name_of = |container: &Value| container["name"].as_str().unwrap_or_default().to_owned();
     let is_same_list = from.iter().map(name_of).eq(to.iter().map(name_of));
@@ -127,14 +153,27 @@ fn compare_containers(
         let (Some(from), Some(to)) = (from.as_object(), to.as_object()) else {
             continue;
         };
+        let runs = !is_init || is_sidecar(to);
+        let resize = || {
+            let [before, after] = [from, to].map(|container| value(container, "resources"));
+            let resize = ContainerResize::between(before, after, value(to, "resizePolicy"))?;
+            Some(ContainerResize {
+                is_sidecar: is_init,
+                ..resize
+            })
+        };
         let names: BTreeSet<_> = from.keys().chain(to.keys()).collect();
         for name in names
             .into_iter()
             .filter(|name| value(from, name) != value(to, name))
         {
-            match (&**name, value(to, name)) {
-                ("image", Value::String(image)) if can_restart(to) => {
+            let resize = (runs && may_resize && name == "resources").then(resize);
+            match (&**name, value(to, name), resize.flatten()) {
+                ("image", Value::String(image), _) if runs => {
                     images.insert(container.clone(), image.clone());
+                }
+                (_, _, Some(resize)) => {
+                    resizes.insert(container.clone(), resize);
                 }
                 _ => fields.push(format!("spec.{list}[{container}].{name}")),
             }

@@ -6,8 +6,9 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    pod::{Gate, InPlace, Life, Owner, Pod, Readiness},
+    pod::{InPlace, Life, Owner, Pod, Readiness},
     record::Recorded,
+    resize::{Resize, ResizeWait},
     set::Set,
     time::{Next, after},
 };
@@ -83,8 +84,8 @@ pub(crate) fn classify<'a>(
     for (position, pod) in pods.iter().enumerate() {
         let has_record = recorded.has(position);
         let is_recorded = has_record && record.updates.contains_key(pod.uid);
-        let is_being_updated =
-            is_recorded || pod.gate == Gate::Closed || pod.in_place != InPlace::Settled;
+        let is_being_updated = is_recorded || pod.shows_update();
+        let is_outdated = set.is_outdated(pod);
         let group = match pod.life {
             Life::Terminating { .. } if pod.owner != Owner::Nobody => {
                 counts.terminating += 1;
@@ -92,12 +93,12 @@ pub(crate) fn classify<'a>(
             }
             Life::Live(readiness) if pod.is_live() => {
                 let is_available = is_available(set, pod, next, now);
-                let is_outdated = pod.revision != Some(set.target);
+                let is_updated = !is_outdated && pod.resize == Resize::Settled;
                 counts.live += 1;
                 counts.ready += usize::from(pod.ready_since().is_some());
                 counts.available += usize::from(is_available);
-                counts.updated += usize::from(!is_outdated);
-                counts.updated_available += usize::from(is_available && !is_outdated);
+                counts.updated += usize::from(is_updated);
+                counts.updated_available += usize::from(is_available && is_updated);
                 if has_record && is_evicted(pod, record) {
                     Group::MarkedRemove
                 } else {
@@ -111,7 +112,7 @@ pub(crate) fn classify<'a>(
         members.push(Member {
             pod,
             group,
-            is_outdated: pod.revision != Some(set.target),
+            is_outdated,
             is_recorded,
             is_starting: group == Group::InProgress && !is_being_updated,
         });
@@ -150,11 +151,21 @@ fn live_group(
     if has_failure || pod.is_on_lost_node() {
         return Group::Failed;
     }
-    let begun = match (pod.in_place, readiness) {
-        (InPlace::Restarting { since }, _)
-        | (InPlace::Settled, Readiness::NotReady { since, .. }) => Some(since),
+    let begun = match (pod.in_place, pod.resize, readiness) {
+        // It is carried out when there is room.
+        (
+            _,
+            Resize::Pending {
+                wait: ResizeWait::Room,
+                ..
+            },
+            _,
+        ) => None,
+        (InPlace::Restarting { since }, _, _)
+        | (_, Resize::Due { since } | Resize::Pending { since, .. }, _)
+        | (_, _, Readiness::NotReady { since, .. }) => Some(since),
         // It is ready, and counts as available after a while.
-        (InPlace::Settled, Readiness::Ready { .. }) => None,
+        (_, _, Readiness::Ready { .. }) => None,
     };
     let limits = begun.zip(set.progress_deadline);
     match limits.map(|(begun, deadline)| after(begun, deadline)) {

@@ -1,4 +1,4 @@
-//! An update in place, step by step (L12).
+//! An update in place, step by step (L12). What follows if CPU or memory change is in [`resize`](crate::resize).
 //!
 //! ```text
 //! gate open -> CloseGate -> not ready: out of endpoints -> Patch -> new container ids: restarted -> OpenGate -> ready
@@ -17,6 +17,8 @@ use crate::{
     change::{Change, Patch},
     plan::{Action, PodWait, RemoveReason},
     pod::{Gate, InPlace, Pod},
+    resize::{self, ContainerResize, Resize, ResizeStatus, ResizeWait},
+    resources::Resources,
 };
 
 /// What a pod carries, in an annotation, since it was patched.
@@ -27,46 +29,80 @@ pub struct InPlaceRecord {
     pub at: Timestamp,
     /// The containers to be restarted, with the ids that they had before.
     pub containers: BTreeMap<String, Option<String>>,
+    /// The resources that containers get after that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resizes: BTreeMap<String, ContainerResize>,
+    /// The generation of the pod that they are changed in: if a later one has others, somebody else has changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
 }
 
 /// A container as the status of a pod shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Container<'a> {
     /// The name.
     pub name: &'a str,
     /// The id; `None` if it has not been started.
     pub id: Option<&'a str>,
+    /// The resources in the spec.
+    pub wanted: Option<Resources>,
+    /// The resources that it has; `None` if its kubelet can't change them.
+    pub resources: Option<Resources>,
 }
 
 impl InPlaceRecord {
-    /// The record to write together with `patch`. Write it only to the version of the pod that has these `containers`.
+    /// The record to write together with `patch`. Write it only to the version of the pod that has these `containers`, and this
+    /// generation.
     #[must_use]
-    pub fn new(patch: &Patch, containers: &[Container<'_>], at: Timestamp) -> Self {
+    pub fn new(
+        patch: &Patch,
+        (containers, generation): (&[Container<'_>], Option<i64>),
+        at: Timestamp,
+    ) -> Self {
         let id_of = |name: &str| {
             let container = containers.iter().find(|container| container.name == name);
             container
                 .and_then(|container| container.id)
                 .map(str::to_owned)
         };
-        let restarts = patch.restarts();
+        let restarts = patch.new_images();
+        let generation = generation.filter(|_| !patch.resizes.is_empty());
         Self {
             at,
             containers: restarts
                 .map(|name| (name.to_owned(), id_of(name)))
                 .collect(),
+            resizes: patch.resizes.clone(),
+            generation: generation.map(|before| before + i64::from(patch.changes_spec())),
         }
     }
 
-    /// Whether the kubelet has restarted all of them. `is_observed`: the status is about the current generation of the pod, if it
-    /// says so at all. So a container that crashed just before the patch is not taken for restarted.
+    /// How far the resize is.
     #[must_use]
-    pub fn state(&self, containers: &[Container<'_>], is_observed: bool) -> InPlace {
+    pub fn resize(&self, pod: &ResizeStatus<'_>) -> Resize {
+        resize::state(&self.resizes, (self.at, self.generation), pod)
+    }
+
+    /// Whether the kubelet has restarted all of them, now that the resize is so far. `is_observed`: the status is about the current
+    /// generation of the pod, if it says so at all. So a container that crashed just before the patch is not taken for restarted.
+    #[must_use]
+    pub fn state(
+        &self,
+        containers: &[Container<'_>],
+        is_observed: bool,
+        resize: Resize,
+    ) -> InPlace {
         let is_restarted = |(name, before): (&String, &Option<String>)| {
             let container = containers.iter().find(|container| container.name == name);
             let id = container.and_then(|container| container.id);
             id.is_some() && id != before.as_deref()
         };
-        if self.containers.is_empty() || is_observed && self.containers.iter().all(is_restarted) {
+        // A container that a resize restarts has its new resources after that.
+        let is_resized = matches!(resize, Resize::Settled | Resize::Infeasible)
+            || !self.resizes.values().any(|resize| resize.restarts);
+        let has_new_images =
+            self.containers.is_empty() || is_observed && self.containers.iter().all(is_restarted);
+        if is_resized && has_new_images {
             InPlace::Settled
         } else {
             InPlace::Restarting { since: self.at }
@@ -112,13 +148,26 @@ pub(crate) fn next_step<'a>(
     }
 }
 
-/// What a pod without an update needs: a new one starts with the gate open, and one that was updated gets it open again.
+/// What a pod without an update needs: a new one starts with the gate open, one that was updated gets the resources that it was
+/// patched for, and the gate open again.
 pub(crate) fn settle<'a>(pod: &'a Pod<'a>) -> Option<NextStep<'a>> {
-    match (pod.gate, pod.in_place) {
-        (_, InPlace::Restarting { .. }) => Some(NextStep::Wait(PodWait::Restart)),
-        (Gate::Unset | Gate::Closed, InPlace::Settled) => {
+    match (pod.gate, pod.in_place, pod.resize) {
+        (_, _, Resize::Due { .. }) => Some(NextStep::Act(Action::Resize { pod })),
+        (_, InPlace::Restarting { .. }, resize) => {
+            let wait = match resize {
+                Resize::Pending { wait, .. } if wait != ResizeWait::Kubelet => {
+                    PodWait::Resize(wait)
+                }
+                _ => PodWait::Restart,
+            };
+            Some(NextStep::Wait(wait))
+        }
+        (Gate::Unset | Gate::Closed, InPlace::Settled, _) => {
             Some(NextStep::Act(Action::OpenGate { pod }))
         }
-        (Gate::Absent | Gate::Open, InPlace::Settled) => None,
+        (_, InPlace::Settled, Resize::Pending { wait, .. }) => {
+            Some(NextStep::Wait(PodWait::Resize(wait)))
+        }
+        (Gate::Absent | Gate::Open, InPlace::Settled, Resize::Settled | Resize::Infeasible) => None,
     }
 }

@@ -59,6 +59,8 @@ mod pod;
 mod pod_template;
 mod record;
 mod request;
+mod resize;
+mod resources;
 mod scale;
 mod set;
 mod slow_start;
@@ -80,6 +82,8 @@ pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait}
 pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use request::{Request, Requests, Verb};
+pub use resize::{ContainerResize, Resize, ResizeStatus, ResizeWait};
+pub use resources::{Amounts, Resources};
 pub use set::Set;
 pub use slow_start::{Created, SlowStart};
 pub use step::step;

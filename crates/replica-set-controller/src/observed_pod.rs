@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::{
     in_place::{Container, InPlaceRecord},
     pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
+    resize::{Resize, ResizeStatus},
+    resources::Resources,
     time::after,
 };
 
@@ -101,6 +103,15 @@ struct Spec {
     node_name: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
     tolerations: Option<Vec<Value>>,
+    containers: Option<Vec<SpecContainer>>,
+    init_containers: Option<Vec<SpecContainer>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct SpecContainer {
+    name: String,
+    #[serde(default)]
+    resources: Option<Resources>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -141,6 +152,8 @@ struct ContainerStatus {
     restart_count: Option<u32>,
     #[serde(default)]
     state: Option<ContainerState>,
+    #[serde(default)]
+    resources: Option<Resources>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -224,8 +237,19 @@ impl ObservedPod {
         tolerations.unwrap_or_default()
     }
 
+    /// The generation of the spec; `None` before Kubernetes 1.33.
+    pub(crate) fn generation(&self) -> Option<i64> {
+        self.metadata.generation
+    }
+
     /// The containers and init containers.
     pub(crate) fn containers(&self) -> Vec<Container<'_>> {
+        let lists = (self.spec()).map(|spec| [&spec.containers, &spec.init_containers]);
+        let wanted = |name: &str| {
+            let mut containers = lists.into_iter().flatten().flatten().flatten();
+            let container = containers.find(|container| container.name == name)?;
+            Some(container.resources.unwrap_or_default())
+        };
         let containers = self.container_statuses();
         containers
             .map(|container| Container {
@@ -234,6 +258,8 @@ impl ObservedPod {
                     .container_id
                     .as_deref()
                     .filter(|id| !id.is_empty()),
+                wanted: wanted(&container.name),
+                resources: container.resources,
             })
             .collect()
     }
@@ -252,6 +278,7 @@ impl ObservedPod {
             Some(state) => state.eviction,
             None => Some(Eviction::Involuntary),
         });
+        let (in_place, resize) = self.in_place();
         Some(Pod {
             name: &self.metadata.name,
             uid: &self.metadata.uid,
@@ -279,7 +306,9 @@ impl ObservedPod {
                 .fold(0, u32::saturating_add),
             is_refused: false,
             gate: self.gate(),
-            in_place: self.in_place(),
+            in_place,
+            resize,
+            is_resizable: self.is_resizable(),
         })
     }
 
@@ -360,18 +389,43 @@ impl ObservedPod {
         }
     }
 
-    fn in_place(&self) -> InPlace {
-        let record = self.annotation(annotations::IN_PLACE_UPDATE);
-        // Somebody else wrote what can't be read, or nobody: nothing is waited for.
-        let record: Option<InPlaceRecord> = record.and_then(|text| serde_json::from_str(text).ok());
+    /// What was written when it was last updated in place. Somebody else wrote what can't be read, or nobody: nothing is waited for.
+    pub(crate) fn in_place_record(&self) -> Option<InPlaceRecord> {
+        let record = self.annotation(annotations::IN_PLACE_UPDATE)?;
+        serde_json::from_str(record).ok()
+    }
+
+    fn in_place(&self) -> (InPlace, Resize) {
+        let Some(record) = self.in_place_record() else {
+            return (InPlace::Settled, Resize::Settled);
+        };
         let observed = self.status().and_then(|status| status.observed_generation);
         // Kubelets before Kubernetes 1.33 do not say so.
         let is_observed = observed.is_none_or(|observed| {
             (self.metadata.generation).is_none_or(|generation| observed >= generation)
         });
-        record.map_or(InPlace::Settled, |record| {
-            record.state(&self.containers(), is_observed)
-        })
+        let containers = &*self.containers();
+        let reason = |type_| {
+            let condition = self.condition(type_);
+            let condition = condition.filter(|condition| condition.status == "True");
+            condition.map(|condition| condition.reason.as_deref().unwrap_or_default())
+        };
+        let resize = record.resize(&ResizeStatus {
+            containers,
+            generation: self.generation(),
+            is_observed,
+            pending: reason("PodResizePending"),
+            in_progress: reason("PodResizeInProgress"),
+        });
+        (record.state(containers, is_observed, resize), resize)
+    }
+
+    /// A kubelet that can change resources says which each container has.
+    fn is_resizable(&self) -> bool {
+        let statuses = self.status().map(|status| &status.container_statuses);
+        let statuses = statuses.and_then(Option::as_deref).unwrap_or_default();
+        let has_resources = |container: &ContainerStatus| container.resources.is_some();
+        !statuses.is_empty() && statuses.iter().all(has_resources)
     }
 
     fn spec(&self) -> Option<&Spec> {

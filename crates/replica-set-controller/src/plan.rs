@@ -9,7 +9,8 @@ use crate::{
     disruption::DisruptionPlan,
     group::Counts,
     order::RemovalRank,
-    pod::{Eviction, Pod},
+    pod::{Eviction, Gate, Pod},
+    resize::ResizeWait,
 };
 
 /// What to record, what to do, and what is waited for.
@@ -83,6 +84,11 @@ pub enum Action<'a> {
         /// What to patch.
         patch: &'a Patch,
     },
+    /// Change CPU and memory of a pod as its [`InPlaceRecord`](crate::InPlaceRecord) says, through its subresource `resize`.
+    Resize {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
     /// Put the pod into endpoints once its containers are ready: its gate becomes true.
     OpenGate {
         /// The pod.
@@ -102,18 +108,22 @@ impl<'a> Action<'a> {
             | Self::ForceRemove { pod, .. }
             | Self::CloseGate { pod }
             | Self::Patch { pod, .. }
+            | Self::Resize { pod }
             | Self::OpenGate { pod } => Some(pod),
         }
     }
 
     /// Whether the version of the pod is a precondition: a request that arrives late must not make a pod unavailable that was updated
-    /// in the meantime. A surplus may be any pod, and one that is deleted by force does not change any more.
+    /// in the meantime. A surplus may be any pod, and one that is deleted by force does not change any more. A new pod is changed by
+    /// the scheduler and its kubelet while its gate is opened, which takes nothing from it: if that arrives late, and opens a gate
+    /// that was closed since, the patch that was to follow finds another version, and the gate is closed again.
     #[must_use]
     pub fn needs_version(&self) -> bool {
         let is_surplus = |reason: &_| matches!(reason, RemoveReason::Surplus { .. });
         match self {
             Self::Create { .. } | Self::ForceRemove { .. } => false,
             Self::Remove { reason, .. } => !is_surplus(reason),
+            Self::OpenGate { pod } => pod.gate != Gate::Unset,
             _ => true,
         }
     }
@@ -143,7 +153,7 @@ pub enum RemoveReason<'a> {
     },
     /// It can't be updated in place (L12).
     Recreated {
-        /// The fields of the template because of which; empty if its template is not known.
+        /// The fields of the template because of which; empty if its template is not known, or the pod can't be changed.
         fields: &'a [String],
     },
 }
@@ -244,6 +254,8 @@ pub enum PodWait {
     OutOfEndpoints,
     /// Its kubelet has to restart its containers.
     Restart,
+    /// Its kubelet has to change its CPU or memory.
+    Resize(ResizeWait),
     /// It has to shut down.
     Shutdown {
         /// When it is deleted by force; `None` if its removal has just been requested.

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::resize::Resize;
+
 /// A pod that a set owns, or could adopt. Pods of other owners are not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pod<'a> {
@@ -33,6 +35,10 @@ pub struct Pod<'a> {
     pub gate: Gate,
     /// Whether its kubelet has carried out the last update in place.
     pub in_place: InPlace,
+    /// Whether it has the CPU and memory that it was last updated to in place.
+    pub resize: Resize,
+    /// Whether its kubelet can change CPU and memory of its containers, as far as its status says.
+    pub is_resizable: bool,
 }
 
 /// Whether the set owns a pod, and the pod's labels match its selector.
@@ -139,6 +145,13 @@ impl Pod<'_> {
     /// Whether it counts as a replica: it runs or is about to, and the set owns it or adopts it.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.life, Life::Live(_)) && self.owner != Owner::SetWithoutMatch
+    }
+
+    /// Whether it is being updated in place, as it shows itself.
+    pub(crate) fn shows_update(&self) -> bool {
+        self.gate == Gate::Closed
+            || self.in_place != InPlace::Settled
+            || self.resize != Resize::Settled
     }
 
     /// Whether the API server may be asked to change it.

@@ -142,7 +142,7 @@ impl UpdateState {
     ) -> Self {
         match pod {
             Some(pod) if pod.is_live() => {
-                let is_wanted = pod.revision == update.from && pod.revision != Some(set.target);
+                let is_wanted = pod.revision == update.from && set.is_outdated(pod);
                 // A closed gate says nothing: the update before may have closed it.
                 if is_wanted {
                     Self::Recorded

@@ -14,6 +14,7 @@ use crate::{
     plan::Action,
     pod::Pod,
     pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
+    resize,
 };
 
 /// A request to the API server.
@@ -92,9 +93,13 @@ impl Requests<'_> {
                     json!({ "metadata": { "ownerReferences": [owner] } }),
                 )
             }
-            Action::CloseGate { pod } => self.gate(pod, "False", "Updating"),
-            Action::OpenGate { pod } => self.gate(pod, "True", "UpToDate"),
+            Action::CloseGate { pod } => self.gate(action, pod, ("False", "Updating")),
+            Action::OpenGate { pod } => self.gate(action, pod, ("True", "UpToDate")),
             Action::Patch { pod, patch } => self.update(pod, patch),
+            Action::Resize { pod } => {
+                let record = self.pods.get(pod.uid)?.in_place_record()?;
+                self.patch(pod, "/resize", resize::patch(&record.resizes))
+            }
         }
     }
 
@@ -112,7 +117,13 @@ impl Requests<'_> {
         })
     }
 
-    fn gate(&self, pod: &Pod<'_>, status: &str, reason: &str) -> Option<Request> {
+    /// Merges the one condition into those of others.
+    fn gate(
+        &self,
+        action: &Action<'_>,
+        pod: &Pod<'_>,
+        (status, reason): (&str, &str),
+    ) -> Option<Request> {
         let condition = json!({
             "type": names::IN_PLACE_UPDATE,
             "status": status,
@@ -120,13 +131,17 @@ impl Requests<'_> {
             "lastTransitionTime": format!("{:.0}", self.now),
         });
         let patch = json!({ "status": { "conditions": [condition] } });
-        self.patch(pod, "/status", patch)
+        if action.needs_version() {
+            return self.patch(pod, "/status", patch);
+        }
+        Some(self.patch_any(pod, "/status", patch))
     }
 
     /// Updates a pod in place, and records which restarts are waited for.
     fn update(&self, pod: &Pod<'_>, patch: &Patch) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
-        let record = InPlaceRecord::new(patch, &observed.containers(), self.now);
+        let before = (&*observed.containers(), observed.generation());
+        let record = InPlaceRecord::new(patch, before, self.now);
         let record = serde_json::to_string(&record).expect("a record is JSON");
         let mut new_labels = json!(patch.labels);
         new_labels[labels::REVISION_HASH] = hash_text(self.template.hash).into();
@@ -156,13 +171,18 @@ impl Requests<'_> {
     /// Changes a pod that still has the version that was decided from.
     fn patch(&self, pod: &Pod<'_>, subresource: &str, mut patch: Value) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
-        patch["metadata"]["uid"] = pod.uid.into();
         patch["metadata"]["resourceVersion"] = observed.resource_version().into();
-        Some(Request {
+        Some(self.patch_any(pod, subresource, patch))
+    }
+
+    /// Changes a pod, whatever version it has: not another one of its name.
+    fn patch_any(&self, pod: &Pod<'_>, subresource: &str, mut patch: Value) -> Request {
+        patch["metadata"]["uid"] = pod.uid.into();
+        Request {
             verb: Verb::Patch,
             path: format!("{}/{}{subresource}", self.collection(), pod.name),
             body: patch,
-        })
+        }
     }
 
     fn collection(&self) -> String {

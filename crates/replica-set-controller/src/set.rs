@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, ValidLocalReplicaSet};
 
-use crate::{change::Change, pod::Pod};
+use crate::{change::Change, pod::Pod, resize::Resize};
 
 /// A set with its current revision, and how pods of other revisions get to it.
 #[derive(Clone, Copy, Debug)]
@@ -80,10 +80,20 @@ impl<'a> Set<'a> {
         !self.is_deleted && self.allowed == AllowedChanges::All
     }
 
-    /// How a pod gets to the current revision; `None` if it has to be recreated, because its revision is not known, or its update in
-    /// place was rejected.
+    /// Whether a pod has to be updated: it has another revision, or it can't get the resources of the current one in place.
+    pub(crate) fn is_outdated(&self, pod: &Pod<'_>) -> bool {
+        pod.revision != Some(self.target) || pod.is_refused || pod.resize == Resize::Infeasible
+    }
+
+    /// How a pod gets to the current revision; `None` if it has to be recreated, because its revision is not known, or it can't be
+    /// updated in place.
     pub(crate) fn change(&self, pod: &Pod<'_>) -> Option<&'a Change> {
         let change = self.changes.get(&pod.revision?);
-        change.filter(|change| !pod.is_refused || matches!(change, Change::Recreate(_)))
+        change.filter(|change| match change {
+            Change::Recreate(_) => true,
+            Change::InPlace(patch) => {
+                !pod.is_refused && (patch.resizes.is_empty() || pod.is_resizable)
+            }
+        })
     }
 }

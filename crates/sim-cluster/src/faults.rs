@@ -68,6 +68,7 @@ struct Rule {
 pub struct RequestMatcher {
     verb: Option<Verb>,
     plural: Option<String>,
+    subresource: Option<String>,
 }
 
 /// How often each fault has fired.
@@ -156,9 +157,20 @@ impl RequestMatcher {
         self
     }
 
-    fn matches(&self, verb: Option<Verb>, plural: &str) -> bool {
+    /// Matches requests to this subresource, such as `status`; empty for those to objects themselves.
+    #[must_use]
+    pub fn subresource(mut self, name: &str) -> Self {
+        self.subresource = Some(name.to_owned());
+        self
+    }
+
+    fn matches(&self, verb: Option<Verb>, plural: &str, subresource: &str) -> bool {
+        let is = |wanted: &Option<String>, found: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
         self.verb.is_none_or(|wanted| verb == Some(wanted))
-            && self.plural.as_ref().is_none_or(|wanted| wanted == plural)
+            && is(&self.plural, plural)
+            && is(&self.subresource, subresource)
     }
 }
 
@@ -265,7 +277,12 @@ impl Faults {
     }
 
     /// Decides the outcome of a request and counts the fault.
-    pub(crate) fn decide(&self, verb: Option<Verb>, plural: &str) -> RequestOutcome {
+    pub(crate) fn decide(
+        &self,
+        verb: Option<Verb>,
+        plural: &str,
+        subresource: &str,
+    ) -> RequestOutcome {
         let mut switches = self.shared.switches.lock();
         if switches.unreachable {
             switches.counts.unreachable += 1;
@@ -275,7 +292,8 @@ impl Faults {
             switches.counts.hung += 1;
             return RequestOutcome::Hangs;
         }
-        let matching = (switches.rules.iter()).position(|rule| rule.requests.matches(verb, plural));
+        let matching = (switches.rules.iter())
+            .position(|rule| rule.requests.matches(verb, plural, subresource));
         let refusal = matching.map(|position| {
             let rule = &mut switches.rules[position];
             rule.left = rule.left.saturating_sub(1);

@@ -144,7 +144,10 @@ impl ApiService {
             let notified = notify.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
-            match self.faults.decide(subject.verb, &subject.plural) {
+            match self
+                .faults
+                .decide(subject.verb, &subject.plural, &subject.subresource)
+            {
                 RequestOutcome::Hangs => notified.await,
                 RequestOutcome::Unreachable => {
                     tokio::time::sleep(BASE_LATENCY).await;

@@ -24,7 +24,8 @@ pub(super) async fn run(
         print_error(format_args!("{target}: no differences"));
         return Ok(ExitCode::SUCCESS);
     }
-    text += &effect(&old.change(&new));
+    let resources = history.object.spec.deployment_strategy.resource_updates;
+    text += &effect(&old.change(&new, resources));
     if history.object.spec.update_mode == UpdateMode::Never {
         text += "spec.updateMode is Never: pods stay as they are, and only new ones get the template.\n";
     }
@@ -76,10 +77,20 @@ fn patched(patch: &Patch) -> Vec<String> {
     } else {
         "added"
     };
+    let images = patch.images.keys().chain(patch.sidecar_images.keys());
+    let images = images.map(String::as_str);
     let parts = [
         (
             "the images, with a restart, of containers",
-            join(patch.restarts().collect()),
+            join(images.collect()),
+        ),
+        (
+            "CPU and memory, with a restart, of containers",
+            join(resized(patch, true)),
+        ),
+        (
+            "CPU and memory, without a restart, of containers",
+            join(resized(patch, false)),
         ),
         ("labels", keys(&patch.labels)),
         ("annotations", keys(&patch.annotations)),
@@ -91,8 +102,17 @@ fn patched(patch: &Patch) -> Vec<String> {
         .collect()
 }
 
+/// The containers that get other CPU and memory, with a restart or without.
+fn resized(patch: &Patch, restarts: bool) -> Vec<&str> {
+    let resizes = patch.resizes.iter();
+    let of = resizes.filter(|(_, resize)| resize.restarts == restarts);
+    of.map(|(name, _)| name.as_str()).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use local_controller::ContainerResize;
+
     use super::*;
 
     #[test]
@@ -100,13 +120,22 @@ mod tests {
         let image = ("web".to_owned(), "web:2".to_owned());
         let patch = Patch {
             images: [image].into(),
+            resizes: [("log", false), ("web", true)]
+                .map(|(name, restarts)| {
+                    let resize = ContainerResize {
+                        restarts,
+                        ..ContainerResize::default()
+                    };
+                    (name.to_owned(), resize)
+                })
+                .into(),
             labels: [("team".to_owned(), None)].into(),
             tolerations: vec![serde_json::json!({})],
             ..Patch::default()
         };
         assert_eq!(
             effect(&Change::InPlace(patch)),
-            "Pods are updated in place: the images, with a restart, of containers web; labels team; tolerations added\n"
+            "Pods are updated in place: the images, with a restart, of containers web; CPU and memory, with a restart, of containers web; CPU and memory, without a restart, of containers log; labels team; tolerations added\n"
         );
         let fields = ["spec.volumes", "spec.containers[web].env"].map(str::to_owned);
         assert_eq!(

@@ -5,7 +5,7 @@ use fedrs_api::{
     AllowedChanges, LocalConditionType as Type, LocalReason as Reason, NewCondition, pluralize,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use replica_set_controller::{BudgetUser, Group, Purpose, Wait};
+use replica_set_controller::{BudgetUser, Group, PodWait, Purpose, ResizeWait, Wait};
 
 use super::input::Report;
 
@@ -122,7 +122,8 @@ fn progressing(report: &Report<'_>, state: State) -> LocalCondition {
 
 fn no_progress(report: &Report<'_>) -> String {
     let seconds = report.set.progress_deadline.unwrap_or_default().as_secs();
-    let why = failed_users(report).map_or_else(String::new, |users| format!(": {users}"));
+    let why = failed_users(report).into_iter().chain(resizes(report));
+    let why = why.fold(String::new(), |why, next| format!("{why}: {next}"));
     format!("no pod became updated and available for {seconds} s{why}")
 }
 
@@ -172,8 +173,30 @@ fn rolling_out(report: &Report<'_>) -> String {
         Wait::Scaling { pods } => Some(format!("{pods} wait until the number of pods is right")),
         _ => None,
     });
-    let parts: Vec<_> = std::iter::once(done).chain(waits).collect();
+    let parts: Vec<_> = std::iter::once(done)
+        .chain(waits)
+        .chain(resizes(report))
+        .collect();
     parts.join("; ")
+}
+
+/// The pods whose nodes do not give them their CPU and memory so far (L12).
+fn resizes(report: &Report<'_>) -> impl Iterator<Item = String> {
+    let waits = [ResizeWait::Room, ResizeWait::Retry].map(|wait| resizing(report, wait));
+    waits.into_iter().flatten()
+}
+
+fn resizing(report: &Report<'_>, wait: ResizeWait) -> Option<String> {
+    let waits = report.plan.waits.iter().filter_map(|of| match of {
+        Wait::Pod { pod, reason } if *reason == PodWait::Resize(wait) => Some((*pod).to_owned()),
+        _ => None,
+    });
+    let pods = short_list(waits, ", ")?;
+    Some(match wait {
+        ResizeWait::Room => format!("their nodes have no room to resize {pods} (Deferred)"),
+        ResizeWait::Retry => format!("their kubelets failed to resize {pods}, and try again"),
+        ResizeWait::Kubelet => return None,
+    })
 }
 
 fn users(by: &[BudgetUser<'_>]) -> String {

@@ -5,6 +5,7 @@ use fedrs_api::{
     NewCondition, RevisionPods, revision_name,
 };
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{GroupCounts, Purpose, Wait};
 
 use super::{conditions::conditions, input::Report};
@@ -42,6 +43,7 @@ impl Report<'_> {
             unavailable: number(account.in_use),
             evictable: number(self.plan.disruption.lent),
             waiting_evictions: number(self.waiting_evictions() + self.plan.drained),
+            last_progress_time: self.last_progress(is_complete),
             revisions,
             conditions: conditions(self),
             record: self.plan.record.clone(),
@@ -50,6 +52,14 @@ impl Report<'_> {
 }
 
 impl Report<'_> {
+    /// The last progress, while something is left to do.
+    fn last_progress(&self, is_complete: bool) -> Option<Time> {
+        let is_available = self.plan.counts.updated_available == self.set.replicas;
+        let is_done = is_complete && is_available;
+        let progress = (!is_done).then(|| self.memory.progress.published(self.previous));
+        progress.flatten()
+    }
+
     /// Evictions that wait for the budget.
     fn waiting_evictions(&self) -> usize {
         let waits = self.plan.waits.iter().map(|wait| match wait {

@@ -155,6 +155,11 @@ impl State {
         self.pods.end_requests();
     }
 
+    /// Whether the pod with this uid is known.
+    pub(crate) fn has_pod(&self, uid: &str) -> bool {
+        self.pods.has(uid)
+    }
+
     /// The pod with this uid is gone.
     pub(crate) fn remove_pod(&mut self, uid: &str) -> Changed {
         let change = self.pods.remove(uid);

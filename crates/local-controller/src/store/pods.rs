@@ -64,6 +64,10 @@ impl Pods {
         self.known.len()
     }
 
+    pub(super) fn has(&self, uid: &str) -> bool {
+        self.known.contains_key(uid)
+    }
+
     /// The pods that the set with this uid controls, and those of the namespace without a controller.
     pub(super) fn of(&self, set: &str, namespace: &str) -> BTreeMap<String, Arc<ObservedPod>> {
         let sets = [self.by_controller.get(set), self.orphans.get(namespace)];

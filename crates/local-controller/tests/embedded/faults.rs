@@ -35,7 +35,7 @@ async fn l14_l15_l22_no_fault_breaks_the_budget_and_the_set_converges() {
 
 async fn run(seed: u64) {
     let mut random = Random(seed);
-    let mut strategy = json!({ "maxUnavailable": BUDGET });
+    let mut strategy = json!({ "maxUnavailable": BUDGET, "resourceUpdates": "Resize" });
     // Half of the runs are limited by the budget alone.
     if seed.is_multiple_of(2) {
         strategy["deploySpeed"] = json!({ "updatePortion": 2, "minDelay": 10 });
@@ -79,7 +79,7 @@ async fn change(world: &mut World, random: &mut Random) {
     let faults = world.cluster.faults().clone();
     let requests = || RequestMatcher::all();
     let times = 1 + u32::try_from(random.below(4)).unwrap();
-    match random.below(12) {
+    match random.below(13) {
         0 | 1 => {
             world
                 .patch_set(&image(&format!("web:{}", random.below(4))))
@@ -107,6 +107,15 @@ async fn change(world: &mut World, random: &mut Random) {
         8 => faults.set_resource_stalled("pods", random.below(2) == 0),
         9 => faults.set_resource_stalled("localreplicasets", random.below(2) == 0),
         10 => faults.cut_watches(),
+        11 => {
+            let cpu = format!("{}00m", 1 + random.below(3));
+            let resources = json!({ "requests": { "cpu": cpu } });
+            let container = json!({ "name": "main", "image": "web:1", "resources": resources });
+            let spec = json!({ "containers": [container] });
+            world
+                .patch_set(&json!({ "spec": { "template": { "spec": spec } } }))
+                .await;
+        }
         _ => {
             world.stop_controller().await;
             world.start_controller();

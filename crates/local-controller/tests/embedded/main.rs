@@ -6,6 +6,7 @@ mod disruption;
 mod evictions;
 mod faults;
 mod ownership;
+mod resizes;
 mod restarts;
 mod revisions;
 mod scaling;

@@ -33,6 +33,49 @@ async fn c1_l13_restarts_while_pods_are_created_create_none_twice() {
     assert_eq!(deleted.count(), 0, "{writes:#?}");
 }
 
+/// Pods that never start have failed `progressDeadlineSeconds` after the last progress, whoever leads.
+#[tokio::test(start_paused = true)]
+async fn l14_another_leader_continues_the_progress_deadline() {
+    let mut world = World::running(3, &json!({})).await;
+    let mut bad = image("web:bad");
+    bad["spec"]["template"]["metadata"] = json!({
+        "labels": { "app": "web" }, "annotations": { "sim-cluster.dev/fail": "image-pull" },
+    });
+    world.patch_set(&bad).await;
+    for _ in 0..5 {
+        seconds(110).await;
+        assert_eq!(world.condition("Stalled").await, "");
+        world.stop_controller().await;
+        world.start_controller();
+    }
+    world.writes();
+    seconds(40).await;
+    assert_eq!(world.writes(), [""; 0], "it says what the last leader said");
+    seconds(40).await;
+    let failed = "True ProgressDeadlineExceeded";
+    assert_eq!(world.condition("Stalled").await, failed);
+    world.stop_controller().await;
+    world.start_controller();
+    seconds(60).await;
+    assert_eq!(world.condition("Stalled").await, failed);
+    // Another template has all the time again.
+    let mut slow = image("web:3");
+    slow["spec"]["template"]["metadata"] = json!({
+        "labels": { "app": "web" }, "annotations": { "sim-cluster.dev/fail": "never-ready" },
+    });
+    world.stop_controller().await;
+    world.patch_set(&slow).await;
+    world.start_controller();
+    seconds(60).await;
+    assert_eq!(world.condition("Stalled").await, "");
+    let good = json!({ "annotations": null });
+    world
+        .patch_set(&json!({ "spec": { "template": { "metadata": good } } }))
+        .await;
+    world.settle(3).await;
+    assert!(world.status().await["lastProgressTime"].is_null());
+}
+
 /// Of each pod that is recreated, the place is kept, whenever the controller ends.
 #[tokio::test(start_paused = true)]
 async fn l12_l14_restarts_while_pods_are_recreated_keep_budget_and_names() {

@@ -29,6 +29,20 @@ async fn c1_l13_missing_pods_are_created_and_surplus_ones_removed() {
     world.settle(0).await;
 }
 
+/// Two writes for each pod: its creation, and its gate, which conflicts neither with the scheduler nor with the kubelet.
+#[tokio::test(start_paused = true)]
+async fn c1_l12_the_gate_of_a_new_pod_is_opened_by_one_write() {
+    let world = World::running(60, &json!({})).await;
+    let writes = world.writes();
+    let of_pods: Vec<_> = writes
+        .iter()
+        .filter(|write| write.contains("/pods"))
+        .collect();
+    let count = |end: &str| of_pods.iter().filter(|write| write.ends_with(end)).count();
+    let counts = [count("/pods 201"), count("/status 200"), of_pods.len()];
+    assert_eq!(counts, [60, 60, 120], "{of_pods:#?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn c1_a_deleted_pod_is_replaced_once() {
     let world = World::running(5, &json!({})).await;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::json;
+use sim_cluster::{RequestMatcher, Status, Verb};
 use tokio::time::{Instant, sleep};
 
 use crate::world::{World, image, seconds, set};
@@ -59,6 +60,28 @@ async fn l12_what_can_not_be_patched_recreates_under_the_same_name() {
             .all(|uid| !before.values().any(|known| known == uid))
     );
     assert_eq!(nodes(world.pods().await), nodes_before, "the same nodes");
+}
+
+/// The API server finds the patch of a pod invalid: that pod is recreated. Of two, it is the template, and all others are as well.
+#[tokio::test(start_paused = true)]
+async fn l12_a_patch_that_is_rejected_recreates_the_pod() {
+    for (rejections, recreated, refused) in [(1, 1, 1), (u32::MAX, 5, 2)] {
+        let spec = json!({ "deploymentStrategy": { "maxUnavailable": 1 } });
+        let world = World::running(5, &spec).await;
+        let before = world.uids().await;
+        let patches = RequestMatcher::all().verb(Verb::Patch).resource("pods");
+        let invalid = Status::new(422, "Invalid", "pod updates may not change fields");
+        let faults = world.cluster.faults();
+        faults.refuse(patches.subresource(""), rejections, invalid);
+        world.patch_set(&image("web:2")).await;
+        world.settle(5).await;
+        let after = world.uids().await;
+        assert!(after.keys().eq(before.keys()), "{before:?} {after:?}");
+        let is_another = |(name, uid): &(&String, &String)| before[*name] != **uid;
+        assert_eq!(after.iter().filter(is_another).count(), recreated);
+        assert_eq!(faults.counts().refused, refused);
+        assert!(world.pods().await.iter().all(|pod| pod.image == "web:2"));
+    }
 }
 
 /// A bad image neither takes the set down nor locks it: the next template replaces it.

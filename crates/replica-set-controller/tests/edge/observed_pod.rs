@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use replica_set_controller::{
-    Eviction, Gate, InPlace, Life, NodeState, ObservedPod, Owner, Pod, Readiness,
+    Eviction, Gate, InPlace, Life, NodeState, ObservedPod, Owner, Pod, Readiness, Resize,
+    ResizeWait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -221,6 +222,42 @@ fn l12_the_restart_is_waited_for() {
         ];
         with_facts(&changes, |pod| assert_eq!(pod.unwrap().in_place, expected));
     }
+}
+
+/// What the spec, the status and the conditions say of a pod that was patched to get two CPUs.
+#[test]
+fn l12_the_resize_is_waited_for() {
+    let resizes = json!({ "main": { "requests": { "cpu": "2" } } });
+    let record = json!({ "at": "2027-01-15T08:05:00Z", "containers": {}, "resizes": resizes });
+    let annotations = json!({ "fedrs.dev/in-place-update": record.to_string() });
+    let since = at("08:05:00");
+    let (one, two) = (json!("1"), json!("2"));
+    let none = json!([]);
+    let pending = json!([{ "type": "PodResizePending", "status": "True", "reason": "Infeasible" }]);
+    let ended = json!([{ "type": "PodResizePending", "status": "False", "reason": "Deferred" }]);
+    let wait = ResizeWait::Kubelet;
+    for (wanted, has, conditions, expected) in [
+        (&one, &one, &none, Resize::Due { since }),
+        (&two, &one, &none, Resize::Pending { since, wait }),
+        (&two, &two, &none, Resize::Settled),
+        (&two, &one, &pending, Resize::Infeasible),
+        (&two, &two, &ended, Resize::Settled),
+    ] {
+        let resources = |cpu: &Value| json!({ "requests": { "cpu": cpu } });
+        let container = json!({ "name": "main", "resources": resources(wanted) });
+        let status = json!({ "name": "main", "resources": resources(has) });
+        let changes = [
+            ("/metadata/annotations", annotations.clone()),
+            ("/spec/containers", json!([container])),
+            ("/status/containerStatuses", json!([status])),
+            ("/status/conditions", conditions.clone()),
+        ];
+        with_facts(&changes, |pod| {
+            let pod = pod.unwrap();
+            assert_eq!((pod.resize, pod.is_resizable), (expected, true));
+        });
+    }
+    with_facts(&[], |pod| assert!(!pod.unwrap().is_resizable));
 }
 
 #[test]

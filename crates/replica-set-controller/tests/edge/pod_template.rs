@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::ValidLocalReplicaSet;
+use fedrs_api::{ResourceUpdates, ValidLocalReplicaSet};
 use replica_set_controller::{Change, CompleteTemplate};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -149,7 +149,7 @@ fn l1_another_constraint_recreates_the_pods(#[case] from: u32, #[case] to: u32) 
     let template = |max_pods| CompleteTemplate::of(&set_with(&constraint(max_pods), &json!({})));
     let (from, to) = (template(from), template(to));
     assert_ne!(from.hash, to.hash);
-    let change = Change::between(&from.template, &to.template);
+    let change = Change::between(&from.template, &to.template, ResourceUpdates::Recreate);
     assert_eq!(change, Change::Recreate(vec!["spec.affinity".to_owned()]));
 }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use replica_set_controller::{
-    Action, CompleteTemplate, CreateReason, ObservedPod, Patch, Pod, RemovalRank, RemoveReason,
-    Request, Requests, Verb,
+    Action, CompleteTemplate, CreateReason, Gate, ObservedPod, Patch, Pod, RemovalRank,
+    RemoveReason, Request, Requests, Verb,
 };
 use serde_json::{Value, json};
 
@@ -15,11 +15,17 @@ const POD: &str = "/api/v1/namespaces/shop/pods/web-a";
 
 /// The request for what `action` does to a pod of version 7.
 fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
+    let resizes = json!({
+        "main": { "requests": { "cpu": "2" } },
+        "proxy": { "limits": { "memory": "1Gi" }, "isSidecar": true },
+    });
+    let record = json!({ "at": "2027-01-15T08:30:00Z", "containers": {}, "resizes": resizes });
     let pod = json!({
         "metadata": {
             "name": "web-a", "namespace": "shop", "uid": "a", "resourceVersion": "7",
             "creationTimestamp": "2027-01-15T08:00:00Z",
             "labels": { "app": "web" },
+            "annotations": { "fedrs.dev/in-place-update": record.to_string() },
             "ownerReferences": [{ "uid": "set", "controller": true }],
         },
         "spec": { "tolerations": [{ "key": "gpu" }] },
@@ -37,6 +43,19 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
     };
     let facts = pods["a"].facts(&set, |_| None).unwrap();
     requests.of(&[action(&facts)]).pop().flatten().unwrap()
+}
+
+/// The request that opens the gate of a pod whose gate is like this.
+fn gate_opened(gate: Gate) -> Request {
+    request(|pod| {
+        let pod = Box::leak(Box::new(Pod {
+            name: "web-a",
+            uid: "a",
+            gate,
+            ..*pod
+        }));
+        Action::OpenGate { pod }
+    })
 }
 
 fn preconditions(request: &Request) -> Value {
@@ -128,15 +147,37 @@ fn c1_c6_pods_are_adopted_and_released() {
 #[test]
 fn l12_the_gate_is_a_condition_of_the_status() {
     let closed = request(|pod| Action::CloseGate { pod });
-    let opened = request(|pod| Action::OpenGate { pod });
-    for (request, status) in [(closed, "False"), (opened, "True")] {
+    let opened = gate_opened(Gate::Closed);
+    let of_a_new_pod = gate_opened(Gate::Unset);
+    let (version, none) = (json!("7"), Value::Null);
+    for (request, status, version) in [
+        (closed, "False", &version),
+        (opened, "True", &version),
+        // The scheduler and the kubelet write at the same time.
+        (of_a_new_pod, "True", &none),
+    ] {
         assert_eq!(request.path, format!("{POD}/status"));
         let condition = &request.body["status"]["conditions"][0];
         assert_eq!(condition["type"], "fedrs.dev/InPlaceUpdate");
         assert_eq!(condition["status"], status);
         assert_eq!(condition["lastTransitionTime"], "2027-01-15T09:00:00Z");
-        assert_eq!(preconditions(&request), json!(["a", "7"]));
+        assert_eq!(preconditions(&request), json!(["a", version]));
     }
+}
+
+/// What was recorded when the pod was patched, and nothing else.
+#[test]
+fn l12_a_resize_names_the_resources_of_its_record() {
+    let request = request(|pod| Action::Resize { pod });
+    assert_eq!(request.path, format!("{POD}/resize"));
+    assert_eq!(preconditions(&request), json!(["a", "7"]));
+    assert_eq!(
+        request.body["spec"],
+        json!({
+            "containers": [{ "name": "main", "resources": { "requests": { "cpu": "2" } } }],
+            "initContainers": [{ "name": "proxy", "resources": { "limits": { "memory": "1Gi" } } }],
+        })
+    );
 }
 
 #[test]
@@ -145,6 +186,7 @@ fn l12_a_pod_is_patched_together_with_its_hash_and_what_is_waited_for() {
     let patch = Patch {
         images: one("main", "main:2"),
         sidecar_images: one("proxy", "proxy:2"),
+        resizes: BTreeMap::new(),
         labels: [("tier".to_owned(), None)].into(),
         annotations: [("note".to_owned(), Some("x".to_owned()))].into(),
         tolerations: vec![json!({ "key": "arm" })],

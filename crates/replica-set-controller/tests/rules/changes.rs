@@ -1,6 +1,6 @@
 //! L12: which differences of two templates are patched, and which recreate the pod.
 
-use fedrs_api::PodTemplate;
+use fedrs_api::{PodTemplate, ResourceUpdates};
 use replica_set_controller::{Change, Patch};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -39,7 +39,8 @@ fn template(changes: &[(&str, Value)]) -> PodTemplate {
 }
 
 fn between(changes: &[(&str, Value)]) -> Change {
-    Change::between(&template(&[]), &template(changes))
+    let updates = ResourceUpdates::Recreate;
+    Change::between(&template(&[]), &template(changes), updates)
 }
 
 fn images(images: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {

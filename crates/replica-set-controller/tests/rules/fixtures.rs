@@ -7,7 +7,7 @@ use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, Upd
 use jiff::Timestamp;
 use replica_set_controller::{
     Action, Change, Disruptions, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod, Readiness,
-    Set, SlowStart, Wait, step,
+    Resize, Set, SlowStart, Wait, step,
 };
 
 /// The hash of an earlier template, whose pods are updated in place.
@@ -89,6 +89,8 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         is_refused: false,
         gate: Gate::Open,
         in_place: InPlace::Settled,
+        resize: Resize::Settled,
+        is_resizable: true,
     }
 }
 
@@ -154,6 +156,7 @@ pub(crate) fn actions(plan: &Plan<'_>) -> Vec<String> {
         Action::ForceRemove { pod, .. } => format!("ForceRemove {}", pod.name),
         Action::CloseGate { pod } => format!("CloseGate {}", pod.name),
         Action::Patch { pod, .. } => format!("Patch {}", pod.name),
+        Action::Resize { pod } => format!("Resize {}", pod.name),
         Action::OpenGate { pod } => format!("OpenGate {}", pod.name),
     };
     plan.actions.iter().map(text).collect()

@@ -1,7 +1,7 @@
 //! L12: updates in place, step by step, and recreation.
 
 use replica_set_controller::{
-    Container, Gate, InPlace, InPlaceRecord, Life, Patch, Pod, PodWait, Wait,
+    Container, Gate, InPlace, InPlaceRecord, Life, Patch, Pod, PodWait, Resize, Wait,
 };
 use rstest::rstest;
 
@@ -118,25 +118,27 @@ fn l12_a_restart_is_told_by_the_id_of_the_container(
         ..Patch::default()
     };
     let container = |id| {
-        [
-            Container { name: "web", id },
-            Container {
-                name: "log",
-                id: Some("7"),
-            },
-        ]
+        [("web", id), ("log", Some("7"))].map(|(name, id)| Container {
+            name,
+            id,
+            ..Container::default()
+        })
     };
-    let record = InPlaceRecord::new(&patch, &container(Some("1")), now());
+    let record = InPlaceRecord::new(&patch, (&container(Some("1")), None), now());
     let expected = if is_restarted {
         InPlace::Settled
     } else {
         InPlace::Restarting { since: now() }
     };
-    assert_eq!(record.state(&container(id), is_observed), expected);
+    assert_eq!(
+        record.state(&container(id), is_observed, Resize::Settled),
+        expected
+    );
 }
 
 #[test]
 fn l12_where_nothing_restarts_nothing_is_waited_for() {
-    let record = InPlaceRecord::new(&Patch::default(), &[], now());
-    assert_eq!(record.state(&[], false), InPlace::Settled);
+    let record = InPlaceRecord::new(&Patch::default(), (&[], None), now());
+    let state = record.state(&[], false, Resize::Settled);
+    assert_eq!(state, InPlace::Settled);
 }

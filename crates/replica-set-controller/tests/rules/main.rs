@@ -6,5 +6,6 @@ mod evictions;
 mod fixtures;
 mod in_place;
 mod order;
+mod resizes;
 mod scaling;
 mod updates;

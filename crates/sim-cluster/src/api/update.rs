@@ -318,6 +318,8 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
                 object::keep_metadata(object, old, "labels");
             }
         }
+        // Only the resources of containers: what is beside them is in `builtin::prepare_update`.
+        Some("resize") => restore_but(&["spec"], object, old),
         Some("finalize") => {
             let finalizers = object["spec"]["finalizers"].clone();
             *object = old.clone();

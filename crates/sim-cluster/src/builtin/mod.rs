@@ -12,6 +12,7 @@ mod defaults;
 mod metadata;
 mod placement;
 mod pod;
+mod pod_resize;
 mod pod_resources;
 mod pod_update;
 mod prepare;

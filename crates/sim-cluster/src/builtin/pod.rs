@@ -127,7 +127,7 @@ fn validate_ports(ports: &Field<'_>) {
     }
 }
 
-fn validate_resources(resources: &Field<'_>) {
+pub(super) fn validate_resources(resources: &Field<'_>) {
     for amounts in ["limits", "requests"].map(|name| resources.field(name)) {
         for (name, value) in amounts.entries() {
             let Some(amount) = quantity(value.value) else {

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::checks::items;
 use super::pod_resources::qos_class;
 
 /// The default seconds for which a pod stays on a node that is not ready or unreachable.
@@ -143,8 +144,25 @@ fn add_namespace_finalizer(object: &mut Value) {
 
 /// Restores the fields that no update changes; the writer is recorded as owner nevertheless.
 pub(crate) fn prepare_update(kind: &str, subresource: &str, old: &Value, new: &mut Value) {
-    if kind == "Pod" && subresource == "status" {
-        new["status"]["qosClass"] = old["status"]["qosClass"].clone();
+    match (kind, subresource) {
+        ("Pod", "status") => new["status"]["qosClass"] = old["status"]["qosClass"].clone(),
+        ("Pod", "resize") => keep_all_but_resources(old, new),
+        _ => {}
+    }
+}
+
+/// A resize changes nothing but the resources of containers and sidecars.
+fn keep_all_but_resources(old: &Value, new: &mut Value) {
+    let asked = std::mem::replace(&mut new["spec"], old["spec"].clone());
+    for list in ["containers", "initContainers"] {
+        let containers = new["spec"].get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let asked = items(&asked, list);
+            let mut same = asked.filter(|(_, asked)| asked["name"] == container["name"]);
+            if let Some((_, asked)) = same.next() {
+                container["resources"] = asked["resources"].clone();
+            }
+        }
     }
 }
 

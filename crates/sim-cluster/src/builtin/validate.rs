@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::data::{validate_config_map, validate_data_update, validate_secret};
 use super::metadata::{validate_metadata, validate_metadata_update};
 use super::pod::validate_pod_spec;
+use super::pod_resize::validate_pod_resize;
 use super::pod_resources::quantity;
 use super::pod_update::validate_pod_update;
 use super::replica_counts::{validate_deployment_counts, validate_replica_set_counts};
@@ -36,6 +37,8 @@ pub(crate) fn validate_update(
     errors.extend(errors_of(new, |new| {
         if subresource == "status" {
             validate_status(kind, old, &new.field("status"));
+        } else if subresource == "resize" {
+            validate_pod_resize(old, new);
         } else {
             validate_content_update(kind, old, new);
         }

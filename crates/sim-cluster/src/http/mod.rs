@@ -61,6 +61,8 @@ pub(crate) struct Subject {
     pub(crate) verb: Option<Verb>,
     /// Empty for a request that is not about a resource.
     pub(crate) plural: String,
+    /// Empty for a request that is about an object itself.
+    pub(crate) subresource: String,
 }
 
 impl Subject {
@@ -69,12 +71,14 @@ impl Subject {
             return Self {
                 verb: None,
                 plural: String::new(),
+                subresource: String::new(),
             };
         };
         let watch = Query::parse(parts.uri.query()).is_set("watch");
         Self {
             verb: resource.verb(&parts.method, watch),
             plural: resource.plural,
+            subresource: resource.subresource.unwrap_or_default(),
         }
     }
 }

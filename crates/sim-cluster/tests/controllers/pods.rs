@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim_cluster::Settings;
-use sim_cluster::{ChangeEvent, kinds};
+use sim_cluster::{ChangeEvent, NodeSpec, Settings, kinds};
 
 use crate::cluster::{Cluster, condition, is_ready, pod_spec};
 
@@ -86,6 +85,81 @@ async fn a_missing_image_can_be_corrected_in_place() {
         pod["metadata"]["annotations"] = json!({});
     });
     cluster.until("it is well", |c| is_ready(&c.pod("p"))).await;
+}
+
+/// A pod that requests one CPU of a node with `cpus`, beside another that requests two.
+async fn pod_to_resize(cpus: &str, policy: &str) -> Cluster {
+    let cluster = Cluster::new(0, 110).await;
+    cluster.add_node(&NodeSpec::new("big").capacity("cpu", cpus));
+    for (name, cpu) in [("p", "1"), ("other", "2")] {
+        let mut spec = pod_spec();
+        spec["containers"][0]["resources"] = json!({"requests": {"cpu": cpu}});
+        spec["containers"][0]["resizePolicy"] =
+            json!([{"resourceName": "cpu", "restartPolicy": policy}]);
+        let pod = json!({"metadata": {"name": name, "labels": {"app": "p"}}, "spec": spec});
+        cluster.create(&kinds::PODS, pod);
+        cluster
+            .until("it is ready", |c| is_ready(&c.pod(name)))
+            .await;
+    }
+    cluster
+}
+
+fn resize(cluster: &Cluster, cpu: &str) {
+    let change = |pod: &mut Value| {
+        pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!(cpu);
+        pod["spec"]["containers"][0]["image"] = json!("ignored:2");
+    };
+    (cluster.api)
+        .modify(&kinds::PODS, Some("resize"), "default", "p", change)
+        .unwrap();
+}
+
+#[rstest::rstest]
+#[case::running("NotRequired", 0)]
+#[case::restarted("RestartContainer", 1)]
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_resized_in_place(#[case] policy: &str, #[case] restarts: u32) {
+    let cluster = pod_to_resize("8", policy).await;
+    let before = cluster.pod("p");
+    resize(&cluster, "3");
+    cluster
+        .until("it has the resources, and is ready", |c| {
+            container(c)["resources"]["requests"]["cpu"] == "3" && is_ready(&c.pod("p"))
+        })
+        .await;
+    let after = cluster.pod("p");
+    assert_eq!(container(&cluster)["restartCount"], restarts);
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(after["metadata"]["generation"], 2);
+    let image = &before["spec"]["containers"][0]["image"];
+    assert_eq!(
+        after["spec"]["containers"][0]["image"], *image,
+        "only resources"
+    );
+}
+
+/// Beside a pod of two CPUs, and never, on a node of four; with room for it once the other one is gone.
+#[tokio::test(start_paused = true)]
+async fn a_resize_waits_for_room_on_the_node() {
+    let cluster = pod_to_resize("4", "NotRequired").await;
+    let pending = |c: &Cluster| condition(&c.pod("p"), "PodResizePending")["reason"].clone();
+    resize(&cluster, "5");
+    cluster
+        .until("it never fits", |c| pending(c) == "Infeasible")
+        .await;
+    resize(&cluster, "3");
+    cluster
+        .until("it has to wait", |c| pending(c) == "Deferred")
+        .await;
+    assert_eq!(container(&cluster)["resources"]["requests"]["cpu"], "1");
+    cluster.delete(&kinds::PODS, "other", None);
+    cluster
+        .until("it has the resources", |c| {
+            container(c)["resources"]["requests"]["cpu"] == "3"
+        })
+        .await;
+    assert_eq!(pending(&cluster), Value::Null);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use replica_set_controller::{
-    Action, Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason,
+    Action, Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason, Resize,
+    ResizeWait,
 };
 
-use super::{STARTUP, is_bad, time};
+use super::{STARTUP, has_resize, is_bad, time};
 
 /// How long a pod takes to shut down.
 const SHUTDOWN: i64 = 5;
@@ -30,6 +31,8 @@ pub(crate) struct ModelPod {
     /// When its containers were started, or patched.
     started: i64,
     is_patched: bool,
+    /// The resize that it was patched for.
+    resize: ModelResize,
     terminating: Option<i64>,
     pub(crate) terminated: bool,
     pub(crate) eviction: Option<Eviction>,
@@ -37,6 +40,16 @@ pub(crate) struct ModelPod {
     pub(crate) is_broken: bool,
     /// Changes with each write.
     version: u64,
+}
+
+/// The resize of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ModelResize {
+    None,
+    /// The API server has not been asked.
+    Due,
+    /// It has accepted it, at this time.
+    Accepted(i64),
 }
 
 /// A pod as it was seen at a time.
@@ -68,6 +81,7 @@ pub(crate) enum RequestedChange {
     Remove { is_update: bool },
     Gate(Gate),
     Patch(u32),
+    Resize,
 }
 
 /// What others do to a pod.
@@ -111,6 +125,7 @@ impl Request {
             Action::CloseGate { pod } => (pod, RequestedChange::Gate(Gate::Closed)),
             Action::OpenGate { pod } => (pod, RequestedChange::Gate(Gate::Open)),
             Action::Patch { pod, .. } => (pod, RequestedChange::Patch(target)),
+            Action::Resize { pod } => (pod, RequestedChange::Resize),
         };
         let seen = view.iter().find(|seen| seen.pod.uid == pod.uid);
         let needs_version = action.needs_version();
@@ -163,6 +178,7 @@ impl Cluster {
                 opened: self.now,
                 started: self.now,
                 is_patched: false,
+                resize: ModelResize::None,
                 terminating: None,
                 terminated: false,
                 eviction: None,
@@ -207,7 +223,16 @@ impl Cluster {
             RequestedChange::Patch(revision) => {
                 pod.revision = Some(*revision);
                 (pod.started, pod.is_patched) = (now, true);
+                pod.resize = if has_resize(*revision) {
+                    ModelResize::Due
+                } else {
+                    ModelResize::None
+                };
                 true
+            }
+            RequestedChange::Resize => {
+                pod.resize = ModelResize::Accepted(now);
+                false
             }
         };
         if begins && is_live && self.begun.insert((uid.to_owned(), from)) {
@@ -278,6 +303,22 @@ impl ModelPod {
         self.revision.is_some_and(is_bad) || self.is_broken
     }
 
+    /// How far its resize is. One of three nodes has no room, ever.
+    fn resize_at(&self, now: i64) -> Resize {
+        let since = time(self.started);
+        match self.resize {
+            ModelResize::Due => Resize::Due { since },
+            ModelResize::Accepted(at) if at + RESTART > now => {
+                let wait = ResizeWait::Kubelet;
+                Resize::Pending { since, wait }
+            }
+            ModelResize::Accepted(_) if self.uid.ends_with(['0', '3', '6', '9']) => {
+                Resize::Infeasible
+            }
+            ModelResize::None | ModelResize::Accepted(_) => Resize::Settled,
+        }
+    }
+
     pub(crate) fn is_terminating(&self) -> bool {
         self.terminating.is_some()
     }
@@ -341,6 +382,8 @@ impl Seen {
             } else {
                 InPlace::Settled
             },
+            resize: pod.resize_at(self.at),
+            is_resizable: true,
         }
     }
 }

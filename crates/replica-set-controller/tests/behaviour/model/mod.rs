@@ -14,7 +14,7 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Change, Created, DisruptionPlan, Patch, Plan, Set, SlowStart, Wait, step,
+    Change, ContainerResize, Created, DisruptionPlan, Patch, Plan, Set, SlowStart, Wait, step,
 };
 
 /// The time at which a pod of a good revision is ready after it was started.
@@ -61,6 +61,11 @@ fn is_in_place(from: u32, to: u32) -> bool {
     from % 2 == to % 2
 }
 
+/// Whether pods that get to a revision in place get other resources.
+fn has_resize(revision: u32) -> bool {
+    revision.is_multiple_of(3)
+}
+
 pub(crate) fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("it is a time")
 }
@@ -97,8 +102,11 @@ impl World {
         let change = |revision| {
             if is_in_place(revision, self.target) {
                 let images = [("web".to_owned(), format!("web:{}", self.target))];
+                let resize = ("web".to_owned(), ContainerResize::default());
+                let resizes = has_resize(self.target).then_some(resize);
                 Change::InPlace(Patch {
                     images: images.into(),
+                    resizes: resizes.into_iter().collect(),
                     ..Patch::default()
                 })
             } else {

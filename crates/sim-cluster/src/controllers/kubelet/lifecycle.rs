@@ -4,6 +4,7 @@
 //! Starting --start--> Running --ready--> Ready --image changed in place--> Starting (restart count + 1)
 //!     |                  '--crash--> BackingOff --10 s, 20 s, ... 300 s--> Running (restart count + 1)
 //!     '--no image--> NoImage
+//! resources changed in place: resized, deferred, or infeasible; containers whose policy says so stop and start
 //! deleted: removed after the time to stop
 //! ```
 //!
@@ -26,6 +27,9 @@ pub(crate) const READY_SECONDS: &str = "sim-cluster.dev/ready-seconds";
 pub(crate) const STOP_SECONDS: &str = "sim-cluster.dev/stop-seconds";
 /// How this pod fails: `crash`, `never-ready` or `image-pull`.
 pub(crate) const FAIL: &str = "sim-cluster.dev/fail";
+
+/// The condition of a pod whose resize has to wait, or never happens.
+pub(crate) const RESIZE_PENDING: &str = "PodResizePending";
 
 /// The first backoff of a crashed container, doubled up to the last, as in the kubelet.
 const FIRST_BACKOFF_SECONDS: i64 = 10;
@@ -69,10 +73,23 @@ pub(crate) enum Step {
     MissImage,
     /// Stop the containers whose image was changed, to restart them with the new one.
     StopForImage,
+    /// Give the containers the resources of their spec; those whose policy says so stop, to restart with them.
+    Resize,
+    /// Report that the containers keep their resources, for this reason.
+    HoldResize(Hold),
     /// Report that the containers have stopped with their node, to restart them.
     StopForBoot,
     /// Remove the pod.
     Remove,
+}
+
+/// Why a pod is not resized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// The node has no room beside its other pods.
+    Deferred,
+    /// The node is too small.
+    Infeasible,
 }
 
 /// The stage that the pod's status shows.
@@ -143,6 +160,59 @@ pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Tim
             )
         }
     }
+}
+
+/// The next step if running containers have other resources than their spec; `hold` says why they can't get them.
+pub(crate) fn next_of_resize(pod: Pod<'_>, hold: impl FnOnce() -> Option<Hold>) -> Option<Step> {
+    if !matches!(stage(pod), Stage::Running | Stage::Ready) || !resources_changed(pod) {
+        return None;
+    }
+    let Some(hold) = hold() else {
+        return Some(Step::Resize);
+    };
+    let reported = condition(pod.0, RESIZE_PENDING);
+    let is_current = pod.0["status"]["observedGeneration"] == pod.0["metadata"]["generation"];
+    let is_reported =
+        is_current && reported.is_some_and(|pending| text(pending, "/reason") == hold.reason());
+    (!is_reported).then_some(Step::HoldResize(hold))
+}
+
+impl Hold {
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Deferred => "Deferred",
+            Self::Infeasible => "Infeasible",
+        }
+    }
+}
+
+fn resources_changed(pod: Pod<'_>) -> bool {
+    let statuses = list(pod.0, "/status/containerStatuses");
+    pod.containers().iter().any(|container| {
+        let mut statuses = statuses.iter();
+        let status = statuses.find(|status| status["name"] == container["name"]);
+        status.is_some_and(|status| !same_resources(container, status))
+    })
+}
+
+/// Whether a container's status has the resources of its spec.
+pub(crate) fn same_resources(container: &Value, status: &Value) -> bool {
+    let of = |value: &Value| match &value["resources"] {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        resources => resources.clone(),
+    };
+    of(container) == of(status)
+}
+
+/// Whether a container restarts to get the resources of its spec.
+pub(crate) fn restarts_for_resources(container: &Value, status: &Value) -> bool {
+    list(container, "/resizePolicy").iter().any(|policy| {
+        let resource = &policy["resourceName"].as_str().unwrap_or_default();
+        let differs = |of: &str| {
+            container["resources"][of].get(resource) != status["resources"][of].get(resource)
+        };
+        policy["restartPolicy"] == "RestartContainer" && (differs("requests") || differs("limits"))
+    })
 }
 
 /// Whether the pod reports containers that run since before `booted`, when its node started: they have stopped with it.

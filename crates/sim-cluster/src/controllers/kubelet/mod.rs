@@ -28,14 +28,17 @@ use super::controller::Controller;
 use super::node::{LEASE_NAMESPACE, date_conditions, first_report};
 use super::pod::Pod;
 use super::queue::Queue;
+use super::scheduler::Amounts;
 use crate::clock::to_micro_time;
-use crate::object::{self, text, uid};
-use lifecycle::{Stage, Step};
+use crate::object::{self, condition, map, text, uid};
+use lifecycle::{Hold, RESIZE_PENDING, Stage, Step};
 use report::{Place, report};
 
 const MANAGER: &str = "kubelet";
 /// How often a kubelet reports the status of a node that has not changed: `nodeStatusReportFrequency`.
 const STATUS_REPORT: Duration = Duration::from_secs(300);
+/// How often a resize that was put off is tried again.
+const RESIZE_RETRY: Duration = Duration::from_secs(10);
 /// Pods get the addresses of 10.64.0.0/10 in turn.
 const POD_ADDRESSES: u32 = 1 << 22;
 
@@ -107,10 +110,16 @@ impl Kubelets {
         }
         let now = context.now();
         let booted = context.stopped.booted(view.node());
-        let next = match booted.filter(|booted| lifecycle::runs_since_before(view, *booted)) {
-            Some(_) => Step::StopForBoot,
-            None => lifecycle::next(view, *since, &context.settings, now),
+        let next = if booted.is_some_and(|booted| lifecycle::runs_since_before(view, booted)) {
+            Step::StopForBoot
+        } else {
+            let resize = lifecycle::next_of_resize(view, || hold_of_resize(context, view, &node));
+            resize.unwrap_or_else(|| lifecycle::next(view, *since, &context.settings, now))
         };
+        if condition(&pod, RESIZE_PENDING).is_some() {
+            let again = Instant::now() + RESIZE_RETRY;
+            self.queue.add_at(Key::Pod(uid.to_owned()), again);
+        }
         match next {
             Step::Rest => Ok(()),
             Step::Wait(until) => {
@@ -197,6 +206,20 @@ impl Kubelets {
         let status = (&*kinds::NODES, Some("status"));
         ignore_not_found(context.edit(MANAGER, status, &object, report))
     }
+}
+
+/// Why a node can't give a pod the resources of its spec; `None` if it can.
+fn hold_of_resize(context: &Context, pod: Pod<'_>, node: &Value) -> Option<Hold> {
+    let mut room = Amounts::read(map(node, "/status/allocatable"));
+    let needed = Amounts::of_pod(pod);
+    if !needed.fits(&room) {
+        return Some(Hold::Infeasible);
+    }
+    let others = context.index.pods_on(pod.node());
+    for other in others.filter(|other| uid(other) != pod.uid() && !Pod(other).is_terminal()) {
+        room.subtract(&Amounts::of_pod(Pod(other)));
+    }
+    (!needed.fits(&room)).then_some(Hold::Deferred)
 }
 
 fn renew_lease(context: &Context, node: &Value) -> Result<(), Status> {

@@ -8,7 +8,7 @@ use crate::clock::to_time;
 use crate::controllers::pod::Pod;
 use crate::object::{Condition, condition, list, set_condition, text};
 
-use super::lifecycle::{Step, same_image};
+use super::lifecycle::{Hold, RESIZE_PENDING, Step, restarts_for_resources, same_image};
 
 /// The addresses of a pod and its node.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub(crate) fn report(pod: &mut Value, step: Step, place: &Place, now: Timestamp)
         Step::Fail => fail(pod, now),
         Step::MissImage => miss_image(pod, place, now),
         Step::StopForImage => stop(pod, same_image, now),
+        Step::Resize => resize(pod, now),
+        Step::HoldResize(hold) => hold_resize(pod, hold, now),
         Step::StopForBoot => stop(pod, |_, _| false, now),
         Step::Rest | Step::Wait(_) | Step::Remove => {}
     }
@@ -92,8 +94,50 @@ fn begin(pod: &mut Value, place: &Place, now: Timestamp) {
     }
     pod["status"]["hostIP"] = json!(place.host_ip);
     pod["status"]["hostIPs"] = json!([{"ip": place.host_ip}]);
+    observe(pod);
+}
+
+/// The status is about the present generation of the spec.
+fn observe(pod: &mut Value) {
     if let Some(generation) = pod["metadata"].get("generation").cloned() {
         pod["status"]["observedGeneration"] = generation;
+    }
+}
+
+fn resize(pod: &mut Value, now: Timestamp) {
+    observe(pod);
+    remove_condition(pod, RESIZE_PENDING);
+    let restarts = |container: &Value, status: &Value| !restarts_for_resources(container, status);
+    if Pod(pod).containers().iter().any(|container| {
+        let mut statuses = list(pod, "/status/containerStatuses").iter();
+        let status = statuses.find(|status| status["name"] == container["name"]);
+        status.is_some_and(|status| restarts_for_resources(container, status))
+    }) {
+        stop(pod, restarts, now);
+    }
+    let containers = Pod(pod).containers().to_vec();
+    for status in container_statuses(pod) {
+        let mut containers = containers.iter();
+        let container = containers.find(|container| container["name"] == status["name"]);
+        status["resources"] = container.map(resources).unwrap_or_default();
+    }
+}
+
+fn hold_resize(pod: &mut Value, hold: Hold, now: Timestamp) {
+    observe(pod);
+    let condition = Condition {
+        kind: RESIZE_PENDING,
+        status: "True",
+        reason: hold.reason(),
+        message: "Node didn't have enough resource",
+    };
+    set_condition(pod, condition, now);
+}
+
+fn remove_condition(pod: &mut Value, kind: &str) {
+    let conditions = pod.pointer_mut("/status/conditions");
+    if let Some(conditions) = conditions.and_then(Value::as_array_mut) {
+        conditions.retain(|condition| condition["type"] != kind);
     }
 }
 
@@ -103,7 +147,15 @@ fn running(container: &Value, ready: bool, now: Timestamp) -> Value {
     json!({
         "name": name, "image": image, "imageID": image_id(image), "containerID": container_id(name, now),
         "ready": ready, "started": true, "restartCount": 0, "lastState": {}, "state": {"running": {"startedAt": to_time(now)}},
+        "resources": resources(container),
     })
+}
+
+fn resources(container: &Value) -> Value {
+    match &container["resources"] {
+        Value::Null => json!({}),
+        resources => resources.clone(),
+    }
 }
 
 fn done(container: &Value, now: Timestamp) -> Value {

@@ -80,6 +80,12 @@ impl Amounts {
         }
     }
 
+    /// Whether `room` has all that is more than zero.
+    pub(crate) fn fits(&self, room: &Self) -> bool {
+        let mut needed = self.iter().filter(|(_, amount)| *amount > 0);
+        needed.all(|(resource, amount)| amount <= room.get(resource))
+    }
+
     fn raise_to(&mut self, other: &Self) {
         for (resource, amount) in &other.0 {
             let most = self.get(resource).max(*amount);

@@ -14,6 +14,8 @@ mod nodes;
 mod place;
 mod topology;
 
+pub(crate) use amounts::Amounts;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
