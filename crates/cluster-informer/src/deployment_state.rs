@@ -1,7 +1,6 @@
 //! What is known of a Deployment beyond what every local workload has.
 
-use fedrs_api::WorkloadKey;
-use fedrs_api::local_defaults;
+use fedrs_api::{WorkloadKey, local_defaults};
 use reflector::Uid;
 use serde::Deserialize;
 
