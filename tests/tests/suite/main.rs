@@ -37,8 +37,10 @@ fn main() -> ExitCode {
         .filter(|scenario| is_for_both(&scenario.name))
         .map(|scenario| {
             let mut scenario = scenario.clone().with_deployments();
-            // What a layout is does not depend on the kind, nor on the clusters.
-            if scenario.name.contains("::document::") {
+            let mut same = SAME_FOR_DEPLOYMENTS.iter();
+            let is_same = same.any(|name| scenario.name.contains(name)) && !runs_all();
+            // What a layout is does not depend on the clusters, either.
+            if is_same || scenario.name.contains("::document::") {
                 scenario.requires.push(Capability::Embedded);
             }
             scenario
@@ -73,14 +75,29 @@ const OF_LOCAL_REPLICA_SETS: [&str; 12] = [
     "rollouts::l14_a_member_lost_during_a_rollout_is_updated_when_it_returns",
 ];
 
-/// The environment variable that makes real clusters run all scenarios with LocalReplicaSets if it is `all`: they take as long
-/// as those with Deployments.
+/// What real clusters show with ReplicaSets, and does not depend on the kind. [`SUITE`] asks for it with Deployments, too.
+const SAME_FOR_DEPLOYMENTS: [&str; 8] = [
+    "::contract::thirty_sets_at_once",
+    "::members::a_token_",
+    "::members::f34_",
+    "::members::f36_",
+    "::members::f39_",
+    "::members::pods_of_a_failed_node_",
+    "::members::s1_",
+    "::placement::",
+];
+
+/// The environment variable that makes real clusters run all scenarios with each kind if it is `all`.
 const SUITE: &str = "FEDRS_SUITE";
+
+fn runs_all() -> bool {
+    std::env::var(SUITE).is_ok_and(|suite| suite == "all")
+}
 
 fn of_local_replica_sets(scenario: &Scenario) -> Scenario {
     let is_everywhere = (OF_LOCAL_REPLICA_SETS.iter()).any(|name| scenario.name.starts_with(name));
     let mut scenario = scenario.clone().with_local_replica_sets();
-    if !is_everywhere && std::env::var(SUITE).map_or(true, |suite| suite != "all") {
+    if !is_everywhere && !runs_all() {
         scenario.requires.push(Capability::Embedded);
     }
     scenario
