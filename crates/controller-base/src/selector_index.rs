@@ -363,6 +363,43 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// The index finds what a comparison with each set finds, each once.
+        #[test]
+        fn who_selects_a_pod_is_found_by_its_labels(
+            sets in prop::collection::vec(set(), 0..9),
+            removed in prop::collection::btree_set(0_usize..9, 0..3),
+            labels in prop::collection::btree_map("[ab]", "[xy]", 0..3),
+        ) {
+            let mut index = SelectorIndex::default();
+            let sets = sets.iter().enumerate();
+            let mut sets: Vec<_> = sets
+                .map(|(name, (selector, labels))| frs(name, selector, labels))
+                .collect();
+            for frs in &sets {
+                index.insert(frs);
+            }
+            for name in removed {
+                let key = ObjectKey::new("default", &*format!("s{name}"));
+                index.remove(&key);
+                sets.retain(|frs| frs.key != key);
+            }
+            let selecting = |namespace: &str| {
+                let namespace = namespace.into();
+                let found = index.selecting(&namespace, &labels);
+                let mut found: Vec<_> = found.cloned().collect();
+                found.sort();
+                found
+            };
+            let expected = sets.iter().filter(|frs| {
+                fedrs_api::selector::matches(&frs.selector, &labels)
+            });
+            let expected: Vec<_> = expected.map(|frs| frs.key.clone()).collect();
+            prop_assert_eq!(selecting("default"), expected);
+            prop_assert_eq!(selecting("other"), []);
+        }
+    }
+
     #[test]
     fn s4_equal_selectors_cost_a_few_comparisons_and_reports_each() {
         const SETS: usize = 1000;

@@ -17,8 +17,7 @@ use crate::{
     change::{Change, Patch},
     plan::{Action, PodWait, RemoveReason},
     pod::{Gate, InPlace, Pod},
-    resize::{self, ContainerResize, Resize, ResizeStatus, ResizeWait},
-    resources::Resources,
+    resize::{self, Container, ContainerResize, Resize, ResizeStatus, ResizeWait},
 };
 
 /// What a pod carries, in an annotation, since it was patched.
@@ -35,19 +34,6 @@ pub struct InPlaceRecord {
     /// The generation of the pod that they are changed in: if a later one has others, somebody else has changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-}
-
-/// A container as the status of a pod shows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Container<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The id; `None` if it has not been started.
-    pub id: Option<&'a str>,
-    /// The resources in the spec.
-    pub wanted: Option<Resources>,
-    /// The resources that it has; `None` if its kubelet can't change them.
-    pub resources: Option<Resources>,
 }
 
 impl InPlaceRecord {

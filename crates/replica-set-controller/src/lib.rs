@@ -73,7 +73,7 @@ pub use account::{Account, BudgetUser};
 pub use change::{Change, Patch};
 pub use disruption::{BudgetChange, DisruptionBudget, DisruptionPlan, Disruptions};
 pub use group::{Counts, Group, GroupCounts};
-pub use in_place::{Container, InPlaceRecord};
+pub use in_place::InPlaceRecord;
 pub use observed_budget::{BUDGETS, ObservedBudget, budget_name, budget_path, budget_request};
 pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
@@ -82,7 +82,7 @@ pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait}
 pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use request::{Request, Requests, Verb};
-pub use resize::{ContainerResize, Resize, ResizeStatus, ResizeWait};
+pub use resize::{Container, ContainerResize, Resize, ResizeStatus, ResizeWait};
 pub use resources::{Amounts, Resources};
 pub use set::Set;
 pub use slow_start::{Created, SlowStart};

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    in_place::{Container, InPlaceRecord},
+    in_place::InPlaceRecord,
     pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
-    resize::{Resize, ResizeStatus},
+    resize::{Container, Resize, ResizeStatus},
     resources::Resources,
     time::after,
 };

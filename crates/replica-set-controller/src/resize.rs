@@ -15,12 +15,22 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    in_place::Container,
-    resources::{
-        QualityOfService, RESIZABLE, Resources, TemplateResources, amount, template_amount,
-    },
+use crate::resources::{
+    QualityOfService, RESIZABLE, Resources, TemplateResources, amount, template_amount,
 };
+
+/// A container as the status of a pod shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Container<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The id; `None` if it has not been started.
+    pub id: Option<&'a str>,
+    /// The resources in the spec.
+    pub wanted: Option<Resources>,
+    /// The resources that it has; `None` if its kubelet can't change them.
+    pub resources: Option<Resources>,
+}
 
 /// The resources that a container gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

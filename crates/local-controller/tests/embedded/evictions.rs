@@ -6,25 +6,32 @@ use tokio::time::Instant;
 use crate::world::{PODS, World, image, seconds, set, text};
 
 #[tokio::test(start_paused = true)]
-async fn l18_l20_an_annotation_evicts_a_pod_within_the_budget() {
+async fn l18_l20_an_annotation_or_a_label_evicts_a_pod_within_the_budget() {
     let spec = json!({ "deploymentStrategy": { "maxUnavailable": 1 } });
     let world = World::running(4, &spec).await;
-    let before = world.uids().await;
-    let asked: Vec<_> = before.iter().take(2).collect();
-    for (name, _) in &asked {
-        let evict = json!({ "metadata": { "annotations": { "fedrs.dev/evict": "true" } } });
-        world.patch(&format!("{PODS}/{name}"), &evict).await;
+    for kind in ["annotations", "labels"] {
+        let before = world.uids().await;
+        let asked: Vec<_> = before.iter().take(2).collect();
+        for (name, _) in &asked {
+            let evict = json!({ "metadata": { kind: { "fedrs.dev/evict": "true" } } });
+            world.patch(&format!("{PODS}/{name}"), &evict).await;
+        }
+        world
+            .wait_until("both are replaced", 60, async |world: &World| {
+                let pods = world.pods().await;
+                let ready = pods.iter().filter(|pod| pod.is_ready).count();
+                assert!(ready >= 3, "{}", world.describe().await);
+                pods.iter()
+                    .all(|pod| asked.iter().all(|(_, uid)| pod.uid != **uid))
+            })
+            .await;
+        world.settle(4).await;
+        let after = world.uids().await;
+        let moved = before
+            .values()
+            .filter(|uid| !after.values().any(|is| is == *uid));
+        assert_eq!(moved.count(), 2, "no others by {kind}");
     }
-    world
-        .wait_until("both are replaced", 60, async |world: &World| {
-            let pods = world.pods().await;
-            let ready = pods.iter().filter(|pod| pod.is_ready).count();
-            assert!(ready >= 3, "{}", world.describe().await);
-            pods.iter()
-                .all(|pod| asked.iter().all(|(_, uid)| pod.uid != **uid))
-        })
-        .await;
-    world.settle(4).await;
 }
 
 /// L19: while an eviction is unfinished no update begins.

@@ -279,3 +279,37 @@ fn l20_failures_do_not_change_what_is_lent() {
         assert_eq!(plan.actions.is_empty(), !is_gone);
     }
 }
+
+/// Until a later generation is observed, evictions that the API server has granted by the one before may be on their way: the status
+/// says so.
+#[rstest]
+#[case::not_sent_yet(5, true, 2)]
+#[case::sent_and_not_observed(4, false, 2)]
+#[case::observed(4, true, 1)]
+fn l20_a_request_counts_until_a_later_generation_is_observed(
+    #[case] generation: i64,
+    #[case] is_settled: bool,
+    #[case] expected: usize,
+) {
+    let pods = four(old("a"));
+    let disruptions = beside(DisruptionBudget {
+        is_settled,
+        ..ours()
+    });
+    let plan = plan_beside(&budget(4, 2), &pods, &lent(generation, 2), &disruptions);
+    assert_eq!(plan.disruption.lent, expected);
+}
+
+/// A failed pod uses the budget already: at rest, what is left of it is lent, and no more.
+#[rstest]
+#[case::nothing_has_failed(ready(-1000), 2)]
+#[case::one_has_failed(failed(), 3)]
+fn l14_l20_what_has_failed_is_not_lent(#[case] life: Life<'static>, #[case] min_available: u64) {
+    let pods = four(live("a", life));
+    let disruptions = beside(DisruptionBudget {
+        min_available: 4,
+        ..ours()
+    });
+    let plan = plan_beside(&budget(4, 2), &pods, &LocalRecord::default(), &disruptions);
+    assert_eq!(plan.record, lent(5, min_available));
+}
