@@ -1,4 +1,4 @@
-//! Kubernetes quantities (`100m`, `131Mi`, `2e3`), to compare.
+//! Kubernetes quantities (`100m`, `131Mi`, `2e3`), for sums and comparisons.
 
 /// Longer than any number of a pod or a node.
 const MAX_DIGITS: usize = 24;
@@ -55,6 +55,26 @@ fn exponent(suffix: &str) -> Option<(u128, u128)> {
     Some(if power < 0 { (1, factor) } else { (factor, 1) })
 }
 
+/// Thousandths as Kubernetes writes them: `1500m`, `2`.
+#[must_use]
+pub fn of_millis(millis: u64) -> String {
+    if millis.is_multiple_of(1000) {
+        (millis / 1000).to_string()
+    } else {
+        format!("{millis}m")
+    }
+}
+
+/// Bytes as Kubernetes writes them: with the largest binary suffix that leaves a whole number.
+#[must_use]
+pub fn of_bytes(bytes: u64) -> String {
+    let powers = (bytes.trailing_zeros() / 10).min(6) as usize;
+    match powers.checked_sub(1) {
+        Some(place) if bytes > 0 => format!("{}{}", bytes >> (10 * powers), BINARY[place]),
+        _ => bytes.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +107,27 @@ mod tests {
             ("9999999999999999999999999999", None),
         ] {
             assert_eq!(millis(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn sums_are_written_canonically() {
+        let cpus = [(0, "0"), (1500, "1500m"), (64_000, "64")];
+        for (number, text) in cpus {
+            assert_eq!(of_millis(number), text);
+        }
+        let memory = [
+            (0, "0"),
+            (1000, "1000"),
+            (1024, "1Ki"),
+            (1536, "1536"),
+            (3 << 30, "3Gi"),
+            ((1 << 40) + 1024, "1073741825Ki"),
+            (1 << 60, "1Ei"),
+            (1 << 63, "8Ei"),
+        ];
+        for (number, text) in memory {
+            assert_eq!(of_bytes(number), text);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fedrs_api::quantity;
 use jiff::Timestamp;
 use reflector::{
     Versioned,
@@ -9,8 +10,6 @@ use reflector::{
 };
 use serde::{Deserialize, Deserializer};
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::quantity;
 
 /// A member cluster's version and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -39,7 +39,6 @@ pub mod pod;
 pub mod pod_table;
 mod pod_template;
 pub mod probe;
-mod quantity;
 mod replica_set;
 mod rolling_spec;
 mod scale_requests;
