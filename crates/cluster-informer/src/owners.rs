@@ -247,6 +247,7 @@ impl Owner {
             doubtful: self.doubtful,
             unscheduled: self.unscheduled,
             terminating: self.terminating,
+            hidden: 0,
             by_template: self
                 .by_template
                 .iter()
