@@ -34,11 +34,17 @@ pub enum PlantedBug {
     BudgetLentTwice,
     /// After a restart, what is lent does not count for the speed.
     SpeedForgottenByRestart,
+    /// After a restart, the updates of a LocalReplicaSet that have begun do not count for the speed.
+    StartedUpdatesForgottenByRestart,
+    /// Evictions of a LocalReplicaSet begin beside the budget.
+    EvictionsBesideTheBudget,
+    /// What the PodDisruptionBudget of a LocalReplicaSet lends is used for updates as well.
+    LentBudgetUsed,
 }
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -51,6 +57,9 @@ impl PlantedBug {
         Self::StatusNotCompared,
         Self::BudgetLentTwice,
         Self::SpeedForgottenByRestart,
+        Self::StartedUpdatesForgottenByRestart,
+        Self::EvictionsBesideTheBudget,
+        Self::LentBudgetUsed,
     ];
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use federation_controller::config::Config;
-use simulation::{Plan, generate, run, timeline};
+use simulation::{Plan, Scenario, generate, run, timeline};
 
 /// The directory of plans that have failed once.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plans");
