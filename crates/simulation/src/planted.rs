@@ -41,7 +41,7 @@ enum Mode {
     Local,
 }
 
-const BUGS: [Planted; 15] = {
+const BUGS: [Planted; 14] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
@@ -79,9 +79,8 @@ const BUGS: [Planted; 15] = {
         of(B::StatusNotCompared, 51, &[I::Settled]),
         of_rollouts(B::BudgetLentTwice, 6, &[I::Budget]),
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
-        of_local(B::StartedUpdatesForgottenByRestart, 1, &[I::Speed]),
-        of_local(B::EvictionsBesideTheBudget, 1, &[I::Budget]),
-        of_local(B::LentBudgetUsed, 1, &[I::Budget]),
+        of_local(B::StartedUpdatesForgottenByRestart, 401, &[I::Speed]),
+        of_local(B::EvictionsBesideTheBudget, 13, &[I::Budget]),
     ]
 };
 

@@ -161,6 +161,15 @@ pub(in crate::local) fn of_eviction(observed: &Observed, pod: &str) -> Option<Vi
     let (_, written) = ours.next()?;
     // What has failed since the PodDisruptionBudget was written is not known to it.
     let since = observed.lag.since().min(observed.lag.before(*written));
+    // It counts pods of others that its selector matches, too: they come without the controller.
+    let mut matching = observed.pods.values();
+    let is_strange = |pod: &super::pod::Pod| {
+        let is_ours = pod.is_controlled_by(owner) && pod.is_created_by_set;
+        pod.labels["app"] == set.name && !is_ours && (pod.is_live || pod.changed >= since)
+    };
+    if matching.any(is_strange) {
+        return None;
+    }
     let pods = observed.pods_of(owner, set);
     let available = pods.filter(|(uid, facts)| {
         // The API server counts pods that are ready.

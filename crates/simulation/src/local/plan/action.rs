@@ -222,7 +222,7 @@ impl fmt::Display for LocalAction {
                 suffix,
                 is_controlled,
             } => {
-                let owner = if *is_controlled { "" } else { "no" };
+                let owner = if *is_controlled { "a" } else { "no" };
                 write!(
                     to,
                     "somebody creates pod {set}-{suffix} with {owner} controller"

@@ -260,10 +260,25 @@ impl Runner {
             // It may not exist.
             let _ = crate::request(&client, "DELETE", &name, &Value::Null).await;
         }
+        self.remove_strange_pods().await;
         for set in self.existing_sets() {
             let patch = json!({ "spec": healthy_template(&set["spec"]) });
             let path = format!("{SETS_PATH}/{}", name(&set));
             self.request(Method::PATCH, &path, &patch).await;
+        }
+    }
+
+    /// Removes pods of others that sets match: while they are counted, a PodDisruptionBudget lends less.
+    async fn remove_strange_pods(&self) {
+        for set in &self.sets {
+            for pod in self.pods(&set.name) {
+                let owners = pod["metadata"]["ownerReferences"].as_array();
+                let mut owners = owners.into_iter().flatten();
+                if owners.any(|owner| owner["kind"] == "Node") {
+                    let path = format!("{PODS_PATH}/{}", name(&pod));
+                    self.request(Method::DELETE, &path, &Value::Null).await;
+                }
+            }
         }
     }
 
