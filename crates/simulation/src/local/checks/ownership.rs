@@ -47,6 +47,10 @@ fn of_owned(observed: &Observed, change: &Change) -> Option<String> {
         controller(change.new.as_ref()),
     );
     let Some((uid, kind)) = old.or(new) else {
+        // A set that was deleted without its pods leaves its PodDisruptionBudget to the next one of its name.
+        if change.kind.plural == "poddisruptionbudgets" && change.name.starts_with("lrs-") {
+            return None;
+        }
         return Some("belongs to nobody".to_owned());
     };
     if kind != "LocalReplicaSet" {
