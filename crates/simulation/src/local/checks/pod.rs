@@ -11,6 +11,10 @@ const ROUNDING: Duration = Duration::from_secs(1);
 
 /// A pod that a set controls, or could adopt.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(super) struct Pod {
     pub(super) name: String,
     pub(super) node: String,
