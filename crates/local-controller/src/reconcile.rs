@@ -1,6 +1,7 @@
 //! One pass over a set: decides, publishes what begins, carries out, and reports.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
@@ -16,6 +17,7 @@ use controller_base::{
 use fedrs_api::{LocalEventReason, LocalReplicaSetStatus, names};
 use jiff::Timestamp;
 use kube::Client;
+use planted_bugs::{PlantedBug, is_planted};
 use replica_set_controller::{
     Action, Change, Created, Life, Plan, Pod, Request, Requests, Set, Wait, step,
 };
@@ -165,7 +167,12 @@ impl Reconciler {
             .retain(|uid, _| snapshot.pods.contains_key(uid));
         let now = self.clock.now();
         let set = Set::new(&valid.set, false, valid.template.hash, &changes);
-        let known = (&previous.record, &memory.slow_start);
+        let mut recorded = Cow::Borrowed(&previous.record);
+        let is_new = memory.written.is_none();
+        if is_new && is_planted(PlantedBug::StartedUpdatesForgottenByRestart) {
+            recorded.to_mut().begun.clear();
+        }
+        let known = (&*recorded, &memory.slow_start);
         let plan = step(&set, &pods, &disruptions, known, now);
         (memory.progress).observe(&set, &plan, (previous, entry.generation), now);
         let status = |memory: &Memory| {

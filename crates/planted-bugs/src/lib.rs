@@ -34,11 +34,15 @@ pub enum PlantedBug {
     BudgetLentTwice,
     /// After a restart, what is lent does not count for the speed.
     SpeedForgottenByRestart,
+    /// After a restart, the updates of a LocalReplicaSet that have begun do not count for the speed.
+    StartedUpdatesForgottenByRestart,
+    /// Evictions of a LocalReplicaSet begin beside the budget.
+    EvictionsBesideTheBudget,
 }
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -51,6 +55,8 @@ impl PlantedBug {
         Self::StatusNotCompared,
         Self::BudgetLentTwice,
         Self::SpeedForgottenByRestart,
+        Self::StartedUpdatesForgottenByRestart,
+        Self::EvictionsBesideTheBudget,
     ];
 }
 

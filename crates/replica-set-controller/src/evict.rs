@@ -2,6 +2,7 @@
 
 use fedrs_api::{EvictionRecord, LocalRecord};
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::Budget,
@@ -49,7 +50,8 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        if !budget.allows(member) {
+        let is_beside = is_planted(PlantedBug::EvictionsBesideTheBudget);
+        if !budget.allows(member) && !is_beside {
             waiting += 1;
             continue;
         }

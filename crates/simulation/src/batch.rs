@@ -8,19 +8,16 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{
-    plan::Plan,
-    run::{Outcome, run},
-};
+use crate::{run::Outcome, scenario::Scenario};
 
 /// Each plan of this many is run twice, to compare the traces.
 const COMPARED: usize = 50;
 
 /// A plan that failed.
 #[derive(Debug)]
-pub struct Failure {
+pub struct Failure<P> {
     /// The plan.
-    pub plan: Plan,
+    pub plan: P,
     /// Its outcome.
     pub outcome: Outcome,
     /// Of a plan that did not give the same trace twice: the first lines that differ.
@@ -28,8 +25,8 @@ pub struct Failure {
 }
 
 /// The outcome of a batch.
-#[derive(Debug, Default)]
-pub struct Batch {
+#[derive(Debug)]
+pub struct Batch<P> {
     /// The number of plans that were run.
     pub runs: u64,
     /// The simulated time of all of them.
@@ -37,18 +34,29 @@ pub struct Batch {
     /// How often each kind of fault and of write has happened.
     pub counts: BTreeMap<String, u64>,
     /// The failures, in the order of their seeds.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<Failure<P>>,
+}
+
+impl<P> Default for Batch<P> {
+    fn default() -> Self {
+        Self {
+            runs: 0,
+            simulated: Duration::ZERO,
+            counts: BTreeMap::new(),
+            failures: Vec::new(),
+        }
+    }
 }
 
 /// Runs `count` plans on `jobs` threads; `plan` gives each of them. Ends after the first failure, unless it `keeps_going`.
 /// Calls `progress` after each run.
-pub fn run_batch(
+pub fn run_batch<P: Scenario>(
     count: usize,
     jobs: usize,
     keeps_going: bool,
-    plan: impl Fn(usize) -> Plan + Sync,
-    progress: impl Fn(&Batch) + Sync,
-) -> Batch {
+    plan: impl Fn(usize) -> P + Sync,
+    progress: impl Fn(&Batch<P>) + Sync,
+) -> Batch<P> {
     let next = AtomicUsize::new(0);
     let ended = AtomicBool::new(false);
     let batch = Mutex::new(Batch::default());
@@ -59,10 +67,10 @@ pub fn run_batch(
                 return;
             }
             let plan = plan(number);
-            let outcome = run(&plan);
+            let outcome = plan.run();
             let is_compared = number.is_multiple_of(COMPARED);
             let difference = is_compared
-                .then(|| difference(&outcome, &run(&plan)))
+                .then(|| difference(&outcome, &plan.run()))
                 .flatten();
             let mut batch = batch.lock();
             batch.runs += 1;
@@ -88,7 +96,7 @@ pub fn run_batch(
         }
     });
     let mut batch = batch.into_inner();
-    batch.failures.sort_by_key(|failure| failure.plan.seed);
+    batch.failures.sort_by_key(|failure| failure.plan.seed());
     batch
 }
 

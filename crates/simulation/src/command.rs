@@ -14,11 +14,12 @@ use planted_bugs::{PlantedBug, plant};
 
 use crate::{
     batch::{Batch, Failure, run_batch},
-    plan::{Plan, generate},
+    local::generate_local,
+    plan::generate,
     planted,
     print::Print,
-    report::{FailureKind, describe_plan, timeline},
-    run::run,
+    report::{FailureKind, timeline},
+    scenario::Scenario,
     shrink::shrink,
 };
 
@@ -31,6 +32,8 @@ const PROGRESS: Duration = Duration::from_secs(10);
 /// edit sets, and clusters, networks and the controller itself fail. Every write of the controller is checked when it takes
 /// effect. Then the faults end, and the desired state must be reached and stay. The same seed gives the same run.
 ///
+/// With --local, each seed is one cluster with LocalReplicaSets, for the controller of `fedrs replica-set-controller`.
+///
 /// A failure is printed with its seed, the shortest list of steps that still causes it, and a timeline. The exit code is 10 if
 /// the controller panicked, 11 if a write was wrong, 12 if the desired state was not reached, 13 if a seed gave two
 /// different runs.
@@ -42,6 +45,9 @@ const PROGRESS: Duration = Duration::from_secs(10);
 
   # Simulate with your settings
   fedrs simulate --seeds 200 --config controller.yaml
+
+  # Simulate 1000 clusters with LocalReplicaSets
+  fedrs simulate --local --seeds 1000
 
   # Print everything that happens in one of them
   fedrs simulate --seed 17 --trace
@@ -71,6 +77,9 @@ pub struct SimulateArgs {
     /// Also simulate FederatedDeployments and their rollouts
     #[arg(long, conflicts_with = "plan")]
     rollouts: bool,
+    /// Simulate single clusters with LocalReplicaSets instead of federations; also for --plan
+    #[arg(long, conflicts_with_all = ["config", "rollouts"])]
+    local: bool,
     /// Print the trace of each run
     #[arg(long)]
     trace: bool,
@@ -109,7 +118,20 @@ impl SimulateArgs {
             let seeds = self.seeds.unwrap_or(planted::SEEDS);
             return Ok(planted::find_all(config, seeds, jobs, print));
         }
-        let plans = self.plan.as_deref().map(read_plans).transpose()?;
+        if self.local {
+            return self.run_all(jobs, generate_local, print);
+        }
+        self.run_all(jobs, |seed| generate(seed, config, self.rollouts), print)
+    }
+
+    /// Runs the plans of the files, or those of the seeds.
+    fn run_all<P: Scenario>(
+        &self,
+        jobs: usize,
+        generate: impl Fn(u64) -> P + Sync,
+        print: Print<'_>,
+    ) -> std::io::Result<ExitCode> {
+        let plans = self.plan.as_deref().map(read_plans::<P>).transpose()?;
         let first = self.seed.unwrap_or(1);
         let seeds = self
             .seeds
@@ -120,16 +142,16 @@ impl SimulateArgs {
         };
         let plan = |number: usize| match &plans {
             Some(plans) => plans[number].clone(),
-            None => generate(first + number as u64, config, self.rollouts),
+            None => generate(first + number as u64),
         };
         if self.trace {
             for number in 0..count {
-                print(run(&plan(number)).trace.to_string().trim_end());
+                print(plan(number).run().trace.to_string().trim_end());
             }
         }
         let started = Instant::now();
         let printed = Mutex::new((Instant::now(), 0));
-        let progress = |batch: &Batch| {
+        let progress = |batch: &Batch<P>| {
             let (at, failures) = &mut *printed.lock();
             // A single one is described at the end.
             if self.keep_going {
@@ -156,7 +178,7 @@ impl SimulateArgs {
     }
 
     /// Prints a failure. Returns the exit code.
-    fn report(&self, failure: &Failure, print: Print<'_>) -> std::io::Result<u8> {
+    fn report<P: Scenario>(&self, failure: &Failure<P>, print: Print<'_>) -> std::io::Result<u8> {
         let Failure { plan, outcome, .. } = failure;
         print("");
         print(&headline(failure));
@@ -171,26 +193,27 @@ impl SimulateArgs {
             (plan.clone(), outcome.clone())
         } else {
             let (short, outcome, runs) = shrink(plan, outcome.clone());
-            let (all, steps) = (plan.steps.len(), short.steps.len());
+            let (all, steps) = (plan.steps(), short.steps());
             print(&format!(
                 "Shortened from {all} steps to {steps} in {runs} runs:"
             ));
             (short, outcome)
         };
-        let text = describe_plan(&short) + &timeline(&outcome);
+        let text = short.describe() + &timeline(&outcome);
         print(text.trim_end());
         if let Some(file) = &self.out {
             fs::write(file, short.to_json())?;
             let file = file.display();
-            print(&format!("Run it again: fedrs simulate --plan {file}"));
+            let mode = if self.local { " --local" } else { "" };
+            print(&format!("Run it again: fedrs simulate{mode} --plan {file}"));
         }
         Ok(code)
     }
 }
 
 /// The seed of a failure, and what happened.
-fn headline(failure: &Failure) -> String {
-    let seed = failure.plan.seed;
+fn headline<P: Scenario>(failure: &Failure<P>) -> String {
+    let seed = failure.plan.seed();
     if let Some(violation) = &failure.outcome.violation {
         return format!("Seed {seed}: {}: {}", violation.invariant, violation.text);
     }
@@ -199,7 +222,7 @@ fn headline(failure: &Failure) -> String {
 }
 
 /// The plans in a file, or in the files of a directory in the order of their names.
-fn read_plans(path: &Path) -> std::io::Result<Vec<Plan>> {
+fn read_plans<P: Scenario>(path: &Path) -> std::io::Result<Vec<P>> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         let entries: Result<Vec<_>, _> = fs::read_dir(path)?.collect();
@@ -212,12 +235,12 @@ fn read_plans(path: &Path) -> std::io::Result<Vec<Plan>> {
     }
     let read = |file: PathBuf| {
         let invalid = |error| std::io::Error::other(format!("{}: {error}", file.display()));
-        Plan::from_json(&fs::read_to_string(&file)?).map_err(invalid)
+        P::from_json(&fs::read_to_string(&file)?).map_err(invalid)
     };
     files.into_iter().map(read).collect()
 }
 
-fn summary(batch: &Batch, count: usize, started: Instant) -> String {
+fn summary<P>(batch: &Batch<P>, count: usize, started: Instant) -> String {
     let seconds = started.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "it is printed with one decimal")]
     let rate = batch.runs as f64 / seconds.max(0.001);

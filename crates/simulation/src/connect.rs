@@ -91,7 +91,7 @@ impl Connect for Routes {
 }
 
 /// A client whose requests have this token.
-fn client_of(token: &str, service: CrashableService) -> Result<Client, KubeconfigError> {
+pub(crate) fn client_of(token: &str, service: CrashableService) -> Result<Client, KubeconfigError> {
     let header = HeaderValue::try_from(format!("Bearer {token}"));
     let header = header.map_err(|_| KubeconfigError::Token)?;
     let service = service.map_request(move |mut request: Request<Body>| {

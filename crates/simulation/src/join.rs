@@ -163,7 +163,7 @@ fn account_path() -> String {
 }
 
 /// Creates an object of any kind.
-async fn create(client: &Client, object: Value) {
+pub(crate) async fn create(client: &Client, object: Value) {
     let object: DynamicObject = serde_json::from_value(object).unwrap();
     let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
     let resource = ApiResource::from_gvk(&kind);

@@ -23,6 +23,7 @@ mod history;
 pub mod hostile;
 mod invariants;
 mod join;
+mod local;
 mod observe;
 mod pace;
 mod plan;
@@ -32,6 +33,7 @@ mod ready_pods;
 mod report;
 mod request;
 mod run;
+mod scenario;
 mod set_kind;
 mod shrink;
 mod sim_federation;
@@ -46,6 +48,7 @@ pub use connect::{AdministratorClients, kubeconfig, member_file};
 pub use crash::{CrashPoint, DelayedRequest, Lifetime, WriteObserver};
 pub use invariants::InvariantChecker;
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
+pub use local::{LocalAction, LocalFault, LocalPlan, LocalSetPlan, LocalStep, generate_local};
 pub use observe::{Layout, LocalSetState};
 pub use plan::{
     Action, Closing, Drift, Fault, MemberPlan, Plan, Selected, SetPlan, Step, Trial, generate,
@@ -55,6 +58,7 @@ pub use ready_pods::{ReadyPods, is_ready, name_of, set_of};
 pub use report::{FailureKind, describe_plan, timeline};
 pub use request::request;
 pub use run::{Outcome, run};
+pub use scenario::Scenario;
 pub use shrink::shrink;
 pub use sim_federation::{
     FDEPLOY_PATH, FRS_PATH, HOST, SimFederation, SimFederationSpec, SimMemberSpec,

@@ -8,9 +8,11 @@ use planted_bugs::{PlantedBug, plant};
 use crate::{
     batch::run_batch,
     checks::{Invariant, Violation},
-    plan::{Plan, generate},
+    local::generate_local,
+    plan::generate,
     print::Print,
-    run::{Outcome, run},
+    run::Outcome,
+    scenario::Scenario,
     shrink::shrink,
 };
 
@@ -22,24 +24,41 @@ struct Planted {
     bug: PlantedBug,
     /// A seed whose plan finds it.
     seed: u64,
-    /// Whether the plans have rollouts.
-    rollouts: bool,
+    /// The plans that it is looked for in.
+    mode: Mode,
     /// The invariants that it may violate.
     violates: &'static [Invariant],
 }
 
-const BUGS: [Planted; 12] = {
+/// Which plans a seed gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Of federations.
+    Federation,
+    /// Of federations with FederatedDeployments.
+    Rollouts,
+    /// Of single clusters with LocalReplicaSets.
+    Local,
+}
+
+const BUGS: [Planted; 14] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
             seed,
-            rollouts: false,
+            mode: Mode::Federation,
             violates,
         }
     }
     const fn of_rollouts(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
-            rollouts: true,
+            mode: Mode::Rollouts,
+            ..of(bug, seed, violates)
+        }
+    }
+    const fn of_local(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
+        Planted {
+            mode: Mode::Local,
             ..of(bug, seed, violates)
         }
     }
@@ -60,6 +79,8 @@ const BUGS: [Planted; 12] = {
         of(B::StatusNotCompared, 51, &[I::Settled]),
         of_rollouts(B::BudgetLentTwice, 6, &[I::Budget]),
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
+        of_local(B::StartedUpdatesForgottenByRestart, 401, &[I::Speed]),
+        of_local(B::EvictionsBesideTheBudget, 13, &[I::Budget]),
     ]
 };
 
@@ -75,14 +96,17 @@ pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize, print: Print<'_
     let mut missed = 0;
     for planted in &BUGS {
         let bug = planted.bug;
-        let plan = generate(planted.seed, config, planted.rollouts);
-        let known = planted.find(plan, print);
-        let found = known.or_else(|| {
-            let seed = planted.seed;
-            print(&format!("{bug:?}: not found by seed {seed}"));
-            planted.search(config, seeds, jobs, print)
-        });
-        let text = found.and_then(|(plan, outcome)| describe(&plan, outcome));
+        let look = Look {
+            planted,
+            seeds,
+            jobs,
+            print,
+        };
+        let text = match planted.mode {
+            Mode::Federation => look.describe(&|seed| generate(seed, config, false)),
+            Mode::Rollouts => look.describe(&|seed| generate(seed, config, true)),
+            Mode::Local => look.describe(&generate_local),
+        };
         missed += u32::from(text.is_none());
         let text = text.unwrap_or_else(|| format!("not found by {seeds} seeds"));
         print(&format!("{bug:?}: {text}"));
@@ -92,33 +116,46 @@ pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize, print: Print<'_
 }
 
 /// How a bug was found, with the size of the shortest plan that shows it.
-fn describe(plan: &Plan, outcome: Outcome) -> Option<String> {
+fn describe<P: Scenario>(plan: &P, outcome: Outcome) -> Option<String> {
     let (short, outcome, _) = shrink(plan, outcome);
     let Violation { invariant, text } = outcome.violation?;
-    let (seed, steps, all) = (plan.seed, short.steps.len(), plan.steps.len());
+    let (seed, steps, all) = (plan.seed(), short.steps(), plan.steps());
     Some(format!(
         "seed {seed}, {invariant}, {steps} of {all} steps: {text}"
     ))
 }
 
-impl Planted {
-    /// Looks for the bug in the plans of the first `seeds`, on `jobs` threads.
-    fn search(
-        &self,
-        config: &Config,
-        seeds: u64,
-        jobs: usize,
-        print: Print<'_>,
-    ) -> Option<(Plan, Outcome)> {
-        let seeds = usize::try_from(seeds).unwrap_or(usize::MAX);
+/// How a bug is looked for.
+struct Look<'a> {
+    planted: &'a Planted,
+    seeds: u64,
+    jobs: usize,
+    print: Print<'a>,
+}
+
+impl Look<'_> {
+    /// Looks for the bug by its known seed, then by the first ones. Returns how it was found.
+    fn describe<P: Scenario>(&self, generate: &(impl Fn(u64) -> P + Sync)) -> Option<String> {
+        let Planted { bug, seed, .. } = *self.planted;
+        let known = self.find(generate(seed));
+        let (plan, outcome) = known.or_else(|| {
+            (self.print)(&format!("{bug:?}: not found by seed {seed}"));
+            self.search(generate)
+        })?;
+        describe(&plan, outcome)
+    }
+
+    /// Looks for the bug in the plans of the first seeds.
+    fn search<P: Scenario>(&self, generate: &(impl Fn(u64) -> P + Sync)) -> Option<(P, Outcome)> {
+        let seeds = usize::try_from(self.seeds).unwrap_or(usize::MAX);
         let mut first = 0;
         while first < seeds {
-            plant(Some(self.bug));
-            let plan = |number: usize| generate((1 + first + number) as u64, config, self.rollouts);
-            let batch = run_batch(seeds - first, jobs, false, plan, |_| {});
+            plant(Some(self.planted.bug));
+            let plan = |number: usize| generate((1 + first + number) as u64);
+            let batch = run_batch(seeds - first, self.jobs, false, plan, |_| {});
             let failed = batch.failures.into_iter();
             let mut found =
-                failed.filter_map(|failure| self.confirm(failure.plan, failure.outcome, print));
+                failed.filter_map(|failure| self.confirm(failure.plan, failure.outcome));
             if let Some(found) = found.next() {
                 return Some(found);
             }
@@ -128,21 +165,22 @@ impl Planted {
     }
 
     /// Runs `plan` with the bug.
-    fn find(&self, plan: Plan, print: Print<'_>) -> Option<(Plan, Outcome)> {
-        plant(Some(self.bug));
-        let outcome = run(&plan);
-        self.confirm(plan, outcome, print)
+    fn find<P: Scenario>(&self, plan: P) -> Option<(P, Outcome)> {
+        plant(Some(self.planted.bug));
+        let outcome = plan.run();
+        self.confirm(plan, outcome)
     }
 
     /// Whether `outcome` of `plan` shows the bug: what is violated without it as well, or by other invariants, does not.
-    fn confirm(&self, plan: Plan, outcome: Outcome, print: Print<'_>) -> Option<(Plan, Outcome)> {
+    fn confirm<P: Scenario>(&self, plan: P, outcome: Outcome) -> Option<(P, Outcome)> {
+        let Planted { bug, violates, .. } = *self.planted;
         let Violation { invariant, text } = outcome.violation.as_ref()?;
         plant(None);
-        let is_found = self.violates.contains(invariant) && run(&plan).violation.is_none();
-        plant(Some(self.bug));
+        let is_found = violates.contains(invariant) && plan.run().violation.is_none();
+        plant(Some(bug));
         if !is_found {
-            let (bug, seed) = (self.bug, plan.seed);
-            print(&format!("{bug:?}: seed {seed}: {invariant}: {text}"));
+            let seed = plan.seed();
+            (self.print)(&format!("{bug:?}: seed {seed}: {invariant}: {text}"));
         }
         is_found.then_some((plan, outcome))
     }

@@ -1,19 +1,15 @@
-//! Shortens the plan of a failure: drops steps, members and sets while the run still violates the same invariant.
+//! Shortens the plan of a failure: drops steps and parts while the run still violates the same invariant.
 
 use std::time::{Duration, Instant};
 
-use crate::{
-    checks::Invariant,
-    plan::Plan,
-    run::{Outcome, run},
-};
+use crate::{checks::Invariant, run::Outcome, scenario::Scenario};
 
 /// Shrinking ends after this time, with the smallest plan so far.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The smallest plan found that violates the same invariant as `plan`, its outcome, and the number of runs.
 #[must_use]
-pub fn shrink(plan: &Plan, outcome: Outcome) -> (Plan, Outcome, u32) {
+pub fn shrink<P: Scenario>(plan: &P, outcome: Outcome) -> (P, Outcome, u32) {
     let Some(violation) = &outcome.violation else {
         return (plan.clone(), outcome, 0);
     };
@@ -28,9 +24,7 @@ pub fn shrink(plan: &Plan, outcome: Outcome) -> (Plan, Outcome, u32) {
     loop {
         let before = search.size();
         search.drop_steps();
-        search.drop_sets();
-        search.drop_members();
-        search.drop_trial();
+        search.drop_parts();
         search.cut_end();
         if search.size() == before || search.is_late() {
             return (search.plan, search.outcome, search.runs);
@@ -38,23 +32,18 @@ pub fn shrink(plan: &Plan, outcome: Outcome) -> (Plan, Outcome, u32) {
     }
 }
 
-struct Search {
+struct Search<P> {
     invariant: Invariant,
-    plan: Plan,
+    plan: P,
     outcome: Outcome,
     runs: u32,
     until: Instant,
 }
 
-impl Search {
-    fn size(&self) -> (usize, usize, usize, u64) {
+impl<P: Scenario> Search<P> {
+    fn size(&self) -> (usize, usize, u64) {
         let plan = &self.plan;
-        (
-            plan.steps.len(),
-            plan.sets.len(),
-            plan.members.len(),
-            plan.end_ms,
-        )
+        (plan.steps(), plan.parts(), plan.end_ms())
     }
 
     fn is_late(&self) -> bool {
@@ -62,12 +51,12 @@ impl Search {
     }
 
     /// Keeps `plan` if it fails in the same way.
-    fn takes(&mut self, plan: Plan) -> bool {
+    fn takes(&mut self, plan: P) -> bool {
         if self.is_late() {
             return false;
         }
         self.runs += 1;
-        let outcome = run(&plan);
+        let outcome = plan.run();
         let violation = outcome.violation.as_ref();
         let is_same = violation.is_some_and(|violation| violation.invariant == self.invariant);
         if is_same {
@@ -83,24 +72,19 @@ impl Search {
             return;
         };
         let end_ms = u64::try_from(at.as_millis()).unwrap_or(u64::MAX) + 1;
-        let mut plan = self.plan.clone();
-        if end_ms < plan.end_ms {
-            plan.end_ms = end_ms;
-            plan.steps.retain(|step| step.at_ms <= end_ms);
-            self.takes(plan);
+        if end_ms < self.plan.end_ms() {
+            self.takes(self.plan.ending_at(end_ms));
         }
     }
 
     /// Drops steps, first many at once.
     fn drop_steps(&mut self) {
-        let mut chunk = self.plan.steps.len().div_ceil(2);
+        let mut chunk = self.plan.steps().div_ceil(2);
         while chunk > 0 {
             let mut from = 0;
-            while from < self.plan.steps.len() {
-                let mut plan = self.plan.clone();
-                let to = (from + chunk).min(plan.steps.len());
-                plan.steps.drain(from..to);
-                if !self.takes(plan) {
+            while from < self.plan.steps() {
+                let to = (from + chunk).min(self.plan.steps());
+                if !self.takes(self.plan.without_steps(from..to)) {
                     from += chunk;
                 }
             }
@@ -108,40 +92,11 @@ impl Search {
         }
     }
 
-    fn drop_trial(&mut self) {
-        let mut plan = self.plan.clone();
-        if plan.trial.take().is_some() {
-            self.takes(plan);
-        }
-    }
-
-    fn drop_sets(&mut self) {
-        for place in (0..self.plan.sets.len()).rev() {
-            let mut plan = self.plan.clone();
-            let set = plan.sets.remove(place);
-            self.takes(without(plan, &set.name));
-        }
-    }
-
-    fn drop_members(&mut self) {
-        for place in (0..self.plan.members.len()).rev() {
-            if self.plan.members.len() == 1 {
-                return;
+    fn drop_parts(&mut self) {
+        for part in (0..self.plan.parts()).rev() {
+            if let Some(plan) = self.plan.without_part(part) {
+                self.takes(plan);
             }
-            let mut plan = self.plan.clone();
-            let member = plan.members.remove(place);
-            if let Some(core) = &mut plan.core {
-                core.retain(|name| *name != member.name);
-            }
-            self.takes(without(plan, &member.name));
         }
     }
-}
-
-/// The plan without what concerns a set or a member.
-fn without(mut plan: Plan, name: &str) -> Plan {
-    plan.steps
-        .retain(|step| !step.action.names().contains(&name));
-    plan.trial = plan.trial.filter(|trial| !trial.names().contains(&name));
-    plan
 }

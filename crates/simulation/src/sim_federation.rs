@@ -39,7 +39,7 @@ pub const HOST: &str = "host";
 /// The namespace of the sets.
 pub(crate) const NAMESPACE: &str = "default";
 /// The time at which every scenario starts.
-const EPOCH: i64 = 1_800_000_000;
+pub(crate) const EPOCH: i64 = 1_800_000_000;
 
 /// The clusters and the configuration of a federation.
 #[derive(Clone, Debug)]
@@ -475,7 +475,7 @@ pub async fn minutes(count: u64) {
 }
 
 /// `FEDRS_LOG=debug` prints the log of a failing scenario.
-fn start_logging() {
+pub(crate) fn start_logging() {
     if let Ok(filter) = std::env::var("FEDRS_LOG") {
         // The scenarios of one process share the subscriber.
         let _ = tracing_subscriber::fmt()

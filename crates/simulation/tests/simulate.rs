@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use federation_controller::config::Config;
-use simulation::{Plan, generate, run, timeline};
+use simulation::{Plan, Scenario, generate, generate_local, run, timeline};
 
 /// The directory of plans that have failed once.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plans");
@@ -15,6 +15,16 @@ fn the_first_seeds_pass_and_give_the_same_trace_again() {
         let outcome = run(&plan);
         assert_eq!(outcome.violation, None, "{}", timeline(&outcome));
         assert_eq!(run(&plan).trace.to_string(), outcome.trace.to_string());
+    }
+}
+
+#[test]
+fn the_first_seeds_of_local_sets_pass_and_give_the_same_trace_again() {
+    for seed in 1..=10 {
+        let plan = generate_local(seed);
+        let outcome = plan.run();
+        assert_eq!(outcome.violation, None, "{}", timeline(&outcome));
+        assert_eq!(plan.run().trace.to_string(), outcome.trace.to_string());
     }
 }
 

@@ -409,7 +409,7 @@ impl fmt::Display for Action {
 }
 
 /// When a controller crashes.
-fn when(write: u64, after: bool) -> String {
+pub(crate) fn when(write: u64, after: bool) -> String {
     match (write, after) {
         (0, _) => String::new(),
         (write, false) => format!(" before write {write} from now"),

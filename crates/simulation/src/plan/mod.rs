@@ -14,6 +14,7 @@ mod generate;
 mod initial;
 mod kind;
 mod rollouts;
+mod scenario;
 mod trial;
 
 use federation_controller::config::Config;
@@ -21,6 +22,7 @@ use fedrs_api::SetKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use action::when;
 pub use action::{Action, Fault, Selected};
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
@@ -104,20 +106,6 @@ fn is_replica_set(kind: &SetKind) -> bool {
     *kind == SetKind::FederatedReplicaSet
 }
 
-impl Plan {
-    /// Reads the JSON of a plan.
-    pub fn from_json(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
-    }
-
-    /// The plan as JSON, the same bytes for the same plan.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let json = serde_json::to_string_pretty(self).expect("a plan has string keys only");
-        json + "\n"
-    }
-}
-
 /// A configuration without its defaults.
 mod config {
     use federation_controller::config::Config;
@@ -149,6 +137,7 @@ mod config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Scenario;
 
     #[test]
     fn plans_are_the_same_after_they_were_written_and_read() {

@@ -85,7 +85,7 @@ fn changed_in_spec(change: &Change) -> String {
 }
 
 /// The conditions of a status, with their reasons.
-fn conditions(status: &Value) -> String {
+pub(crate) fn conditions(status: &Value) -> String {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let words = conditions.map(|condition| {
         let text = |field: &str| condition[field].as_str().unwrap_or_default();
@@ -95,7 +95,7 @@ fn conditions(status: &Value) -> String {
 }
 
 /// The fields that differ, with their new values: `.clusters[1].capacity=4`.
-fn changed_fields(old: &Value, new: &Value) -> Vec<String> {
+pub(crate) fn changed_fields(old: &Value, new: &Value) -> Vec<String> {
     let nested = |name: String, old: &Value, new: &Value| {
         let fields = changed_fields(old, new);
         let fields = fields
@@ -127,7 +127,7 @@ fn changed_fields(old: &Value, new: &Value) -> Vec<String> {
 }
 
 /// The path of a request without its group.
-pub(super) fn short(uri: &Uri) -> &str {
+pub(crate) fn short(uri: &Uri) -> &str {
     let path = uri.path();
     path.find("/namespaces/default/")
         .map_or(path, |place| &path[place + "/namespaces/default/".len()..])

@@ -287,7 +287,7 @@ pub(super) fn secret_reference(member: &str) -> Value {
 }
 
 /// The requests of a kind.
-fn requests(resource: &str, verb: &str) -> RequestMatcher {
+pub(crate) fn requests(resource: &str, verb: &str) -> RequestMatcher {
     let verb = match verb {
         "create" => Verb::Create,
         "update" => Verb::Update,

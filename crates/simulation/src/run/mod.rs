@@ -17,6 +17,7 @@ mod panics;
 mod processes;
 mod recorder;
 mod runner;
+mod slots;
 mod trial;
 
 use std::{
@@ -30,7 +31,11 @@ use crate::{
     plan::Plan,
     trace::{Topic, Trace},
 };
+pub(crate) use describe::{changed_fields, conditions, short};
+pub(crate) use faults::requests;
 use runner::Runner;
+pub(crate) use runner::fault_counts;
+pub(crate) use slots::{Process, Slots};
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
@@ -48,18 +53,34 @@ pub struct Outcome {
 /// Runs `plan`.
 #[must_use]
 pub fn run(plan: &Plan) -> Outcome {
+    simulate(
+        Runner::start(plan),
+        async |runner| execute(runner, plan).await,
+        Runner::end,
+    )
+}
+
+/// The trace of a run, the invariants that did not hold, and what has happened how often.
+pub(crate) type Recorded = (Trace, Vec<Violation>, BTreeMap<String, u64>);
+
+/// Starts a run on paused time, executes it, and ends it. A panic of any task is a violation.
+pub(crate) fn simulate<R>(
+    start: impl Future<Output = R>,
+    execute: impl AsyncFnOnce(&mut R),
+    end: impl FnOnce(R) -> Recorded,
+) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime without IO can be built");
     panics::record();
-    let mut runner = runtime.block_on(Runner::start(plan));
+    let mut runner = runtime.block_on(start);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(execute(&mut runner, plan));
+        runtime.block_on(execute(&mut runner));
     }));
     let _entered = runtime.enter();
-    let (mut trace, violations, counts) = runner.end();
+    let (mut trace, violations, counts) = end(runner);
     let mut violation = violations.into_iter().next();
     if let Some(text) = panics::take() {
         trace.add(Topic::Violation, text.clone());

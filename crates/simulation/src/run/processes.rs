@@ -8,18 +8,19 @@ use federation_controller::{
     watchdog::Watchdog,
 };
 use fedrs_api::names;
-use futures::{FutureExt, future::select_all};
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use sim_cluster::AuditEvent;
 use tokio::{
     sync::mpsc,
-    task::JoinHandle,
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::recorder::Recorder;
+use super::{
+    recorder::Recorder,
+    slots::{Process, Slots},
+};
 use crate::{
     connect::member_file,
     crash::{DelayedRequest, Lifetime, WriteObserver},
@@ -36,19 +37,10 @@ pub(super) struct Processes {
     elect: bool,
     /// Whether one ran already.
     ran: bool,
-    slots: Vec<Option<Process>>,
+    slots: Slots<Files>,
     /// The members with a kubeconfig in a file, and the cluster of each.
     files: BTreeMap<String, String>,
     recorder: Recorder,
-}
-
-/// A process that runs.
-struct Process {
-    lifetime: Lifetime,
-    cancel: CancellationToken,
-    task: JoinHandle<()>,
-    suspension: Suspension,
-    files: Files,
 }
 
 /// The directory of kubeconfigs, as the controller of one process follows it.
@@ -135,7 +127,7 @@ impl Processes {
         Self {
             elect: candidates > 0,
             ran: false,
-            slots: (0..candidates.max(1)).map(|_| None).collect(),
+            slots: Slots::new(candidates.max(1) as usize),
             files: files.collect(),
             recorder,
         }
@@ -143,17 +135,17 @@ impl Processes {
 
     /// How many there are, running or not.
     pub(super) fn count(&self) -> usize {
-        self.slots.len()
+        self.slots.count()
     }
 
     /// The name of a process.
     pub(super) fn name(number: usize) -> String {
-        format!("controller-{}", number + 1)
+        Slots::<Files>::name(number)
     }
 
     /// Whether it runs.
     pub(super) fn runs(&self, number: usize) -> bool {
-        self.slots[number].is_some()
+        self.slots.runs(number)
     }
 
     /// Starts a process that does not run.
@@ -184,68 +176,39 @@ impl Processes {
             };
             tokio::spawn(work(parts, files.clone(), fence, cancel.clone()))
         };
-        self.slots[number] = Some(Process {
+        let process = Process {
             lifetime,
             cancel,
             task,
             suspension,
-            files,
-        });
+            parts: files,
+        };
+        self.slots.put(number, process);
     }
 
     /// Waits until a process crashes. Returns its number.
     pub(super) async fn crashed(&self) -> usize {
-        let running = self.slots.iter().enumerate();
-        let ends = running.filter_map(|(number, process)| {
-            let lifetime = process.as_ref()?.lifetime.clone();
-            Some(
-                async move { lifetime.ended().await }
-                    .map(move |()| number)
-                    .boxed(),
-            )
-        });
-        let ends: Vec<_> = ends.collect();
-        if ends.is_empty() {
-            return std::future::pending().await;
-        }
-        select_all(ends).await.0
+        self.slots.crashed().await
     }
 
     /// Ends a process without a chance to write anything.
     pub(super) async fn kill(&mut self, number: usize) {
-        if let Some(process) = self.slots[number].take() {
-            process.suspension.resume();
-            process.lifetime.end();
-            process.cancel.cancel();
-            // A panic was recorded when it happened.
-            let _ = process.task.await;
-        }
+        self.slots.kill(number).await;
     }
 
     /// Makes a process crash at a later write of its own.
     pub(super) fn crash_at(&self, number: usize, write: u64, after: bool) {
-        if let Some(process) = &self.slots[number] {
-            process.lifetime.crash_at(write, after);
-        }
+        self.slots.crash_at(number, write, after);
     }
 
     /// Takes back the crashes that have not happened yet.
     pub(super) fn crash_no_more(&self) {
-        for process in self.slots.iter().flatten() {
-            process.lifetime.crash_no_more();
-        }
+        self.slots.crash_no_more();
     }
 
     /// Suspends or resumes the election of a process. While suspended, it does not notice the end of its term.
     pub(super) fn suspend(&self, number: usize, on: bool) {
-        let Some(process) = &self.slots[number] else {
-            return;
-        };
-        if on {
-            process.suspension.suspend();
-        } else {
-            process.suspension.resume();
-        }
+        self.slots.suspend(number, on);
     }
 
     /// Adds the file of a member, which is this cluster, or removes it.
@@ -255,8 +218,8 @@ impl Processes {
         } else {
             self.files.remove(member);
         }
-        for process in self.slots.iter().flatten() {
-            process.files.set(member, cluster);
+        for process in self.slots.running() {
+            process.parts.set(member, cluster);
         }
     }
 }

@@ -6,7 +6,7 @@ use fedrs_api::SetKind;
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use sim_cluster::{Object, Snapshot};
+use sim_cluster::{Faults, Object, Snapshot};
 use tokio::time::{Duration, Instant, sleep_until};
 
 use super::{processes::Processes, recorder::Recorder};
@@ -134,17 +134,8 @@ impl Runner {
             .map(String::as_str)
             .chain([HOST])
         {
-            let fired = self.federation.cluster(cluster).faults().counts();
-            for (fault, count) in [
-                ("requests without a connection", fired.unreachable),
-                ("requests that hung", fired.hung),
-                ("slow responses", fired.slowed),
-                ("rejected requests", fired.refused),
-                ("lost responses", fired.responses_lost),
-                ("watches cut", fired.watches_cut),
-                ("watches silent", fired.watches_stalled),
-                ("histories compacted", fired.compactions),
-            ] {
+            let faults = self.federation.cluster(cluster).faults();
+            for (fault, count) in fault_counts(faults) {
                 *counts.entry(fault.to_owned()).or_default() += count;
             }
         }
@@ -290,6 +281,21 @@ impl Runner {
     pub(super) fn fail(&self, invariant: Invariant, text: String) {
         self.recorder.violated(invariant, text);
     }
+}
+
+/// How often each fault of a cluster has fired.
+pub(crate) fn fault_counts(faults: &Faults) -> [(&'static str, u64); 8] {
+    let fired = faults.counts();
+    [
+        ("requests without a connection", fired.unreachable),
+        ("requests that hung", fired.hung),
+        ("slow responses", fired.slowed),
+        ("rejected requests", fired.refused),
+        ("lost responses", fired.responses_lost),
+        ("watches cut", fired.watches_cut),
+        ("watches silent", fired.watches_stalled),
+        ("histories compacted", fired.compactions),
+    ]
 }
 
 /// What of a spec decides where replicas go.

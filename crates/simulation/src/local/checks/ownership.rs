@@ -1,0 +1,76 @@
+//! Nothing is written but what belongs to a set (C6, C7).
+
+use sim_cluster::Change;
+
+use super::{
+    observed::Observed,
+    pod::{controller, text},
+};
+use crate::checks::{Invariant, Violation};
+
+/// Kinds that belong to no set.
+const OTHERS: [&str; 3] = ["leases", "events", "namespaces"];
+
+/// What is wrong with a write, whatever it changes.
+pub(super) fn of_write(observed: &Observed, change: &Change) -> Option<Violation> {
+    let kind = &*change.kind.plural;
+    if OTHERS.contains(&kind) {
+        return None;
+    }
+    let text = if kind == "localreplicasets" {
+        of_set(change)
+    } else {
+        of_owned(observed, change)
+    };
+    let text = format!("{} {}: {}", change.kind.kind, change.name, text?);
+    let invariant = Invariant::OnlyOurs;
+    Some(Violation { invariant, text })
+}
+
+/// Of a set, only the status is written.
+fn of_set(change: &Change) -> Option<String> {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return Some("is created or deleted".to_owned());
+    };
+    let fields = ["labels", "annotations", "finalizers", "ownerReferences"];
+    let metadata = |field: &&str| old["metadata"][*field] != new["metadata"][*field];
+    let is_other = old["spec"] != new["spec"] || fields.iter().any(metadata);
+    is_other.then(|| "is changed beside its status".to_owned())
+}
+
+/// What belongs to a set that exists, and may be changed.
+fn of_owned(observed: &Observed, change: &Change) -> Option<String> {
+    let controller =
+        |object: Option<&sim_cluster::Object>| object.and_then(|object| controller(object));
+    let (old, new) = (
+        controller(change.old.as_ref()),
+        controller(change.new.as_ref()),
+    );
+    let Some((uid, kind)) = old.or(new) else {
+        // A set that was deleted without its pods leaves its PodDisruptionBudget to the next one of its name.
+        if change.kind.plural == "poddisruptionbudgets" && change.name.starts_with("lrs-") {
+            return None;
+        }
+        return Some("belongs to nobody".to_owned());
+    };
+    if kind != "LocalReplicaSet" {
+        return Some(format!("belongs to a {kind}"));
+    }
+    let Some(set) = observed.sets.get(&uid) else {
+        return Some("belongs to a set that never was".to_owned());
+    };
+    let since = observed.lag.since();
+    if !set.spec.since(since).any(|spec| !spec.is_deleted) {
+        return Some("belongs to a set that is being deleted".to_owned());
+    }
+    let is_pod = change.kind.plural == "pods";
+    if is_pod && !set.spec.since(since).any(|spec| !spec.is_stopped) {
+        return Some("belongs to a set that is stopped".to_owned());
+    }
+    let is_matching = change
+        .new
+        .as_ref()
+        .or(change.old.as_ref())
+        .is_some_and(|object| text(&object["metadata"]["name"]).contains(&set.name));
+    (!is_matching && !is_pod).then(|| format!("is not named after {}", set.name))
+}

@@ -1,0 +1,197 @@
+//! A pod over time.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::labels;
+use serde_json::Value;
+use tokio::time::{Duration, Instant};
+
+/// Times of objects have no fractions of seconds.
+const ROUNDING: Duration = Duration::from_secs(1);
+
+/// A pod that a set controls, or could adopt.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
+pub(super) struct Pod {
+    pub(super) name: String,
+    pub(super) node: String,
+    /// The uid of its controller, and the kind; none if it has none.
+    pub(super) controller: Option<(String, String)>,
+    pub(super) labels: Value,
+    /// Whether it exists, is not being removed, and has not terminated.
+    pub(super) is_live: bool,
+    /// Whether its status says that it is ready.
+    is_ready: bool,
+    /// The containers that are to be restarted with another image, with the ids that they had before.
+    restarting: BTreeMap<String, Value>,
+    /// Whether a set has created it.
+    pub(super) is_created_by_set: bool,
+    /// Whether the controller has removed it.
+    pub(super) is_removed_by_set: bool,
+    /// Since when it has counted as a pod of its set, or not.
+    pub(super) changed: Instant,
+    /// When it was ready, on a node that was: since when, and until when.
+    ready: Vec<(Instant, Option<Instant>)>,
+    /// When the controller or an eviction last made it unavailable, or began to.
+    disrupted: Option<Instant>,
+}
+
+impl Pod {
+    /// A pod that has just been created.
+    pub(super) fn new(object: &Value) -> Self {
+        let mut pod = Self {
+            name: text(&object["metadata"]["name"]),
+            node: String::new(),
+            controller: None,
+            labels: Value::Null,
+            is_live: false,
+            is_created_by_set: controller(object).is_some(),
+            is_removed_by_set: false,
+            is_ready: false,
+            restarting: BTreeMap::new(),
+            changed: Instant::now(),
+            ready: Vec::new(),
+            disrupted: None,
+        };
+        pod.put(None, object);
+        pod
+    }
+
+    /// It has changed.
+    pub(super) fn put(&mut self, old: Option<&Value>, object: &Value) {
+        self.node = text(&object["spec"]["nodeName"]);
+        let controller = controller(object);
+        let labels = &object["metadata"]["labels"];
+        let is_live = is_live(object);
+        let is_same =
+            (&controller, labels, is_live) == (&self.controller, &self.labels, self.is_live);
+        if !is_same {
+            self.changed = Instant::now();
+        }
+        (self.controller, self.labels, self.is_live) = (controller, labels.clone(), is_live);
+        self.is_ready = has_condition(object, "Ready");
+        if let Some(old) = old {
+            self.note_restarts(old, object);
+        }
+        let ids = ids(object);
+        self.restarting
+            .retain(|name, before| ids.get(name).is_none_or(|id| id == before || id.is_null()));
+    }
+
+    /// Notes the containers whose images were changed.
+    fn note_restarts(&mut self, old: &Value, object: &Value) {
+        let before = ids(old);
+        let images = |object: &Value| {
+            let containers = object["spec"]["containers"]
+                .as_array()
+                .into_iter()
+                .flatten();
+            let images =
+                containers.map(|container| (text(&container["name"]), container["image"].clone()));
+            images.collect::<BTreeMap<_, _>>()
+        };
+        let old = images(old);
+        for (name, image) in images(object) {
+            if old.get(&name).is_some_and(|old| *old != image) {
+                let id = before.get(&name).cloned().unwrap_or_default();
+                self.restarting.insert(name, id);
+            }
+        }
+    }
+
+    /// It is available from now on, or is not, as its node is ready or not.
+    pub(super) fn judge(&mut self, is_node_ready: bool) {
+        let is_ready = self.is_live && self.is_ready && is_node_ready && self.restarting.is_empty();
+        let now = Instant::now();
+        match self.ready.last_mut() {
+            Some((_, until @ None)) if !is_ready => *until = Some(now),
+            Some((_, None)) => {}
+            _ if is_ready => self.ready.push((now, None)),
+            _ => {}
+        }
+    }
+
+    /// It is gone.
+    pub(super) fn remove(&mut self) {
+        self.is_live = false;
+        self.judge(false);
+    }
+
+    /// It was made unavailable, or begins to be, or that ends.
+    pub(super) fn disrupt(&mut self) {
+        self.disrupted = Some(Instant::now());
+    }
+
+    /// Whether it is ready now.
+    pub(super) fn is_ready_now(&self) -> bool {
+        self.ready.last().is_some_and(|(_, until)| until.is_none())
+    }
+
+    /// Whether it may have counted as available at some time since then, and nobody has disrupted it meanwhile.
+    pub(super) fn may_be_available(&self, since: Instant, min_ready: Duration) -> bool {
+        self.ready.iter().any(|(from, until)| {
+            let is_later = until.is_none_or(|until| {
+                until >= since && self.disrupted.is_none_or(|disrupted| until > disrupted)
+            });
+            let until = until.unwrap_or_else(Instant::now);
+            is_later && until + ROUNDING >= *from + min_ready
+        })
+    }
+
+    /// Whether it has counted as available all the time since then.
+    pub(super) fn is_available(&self, since: Instant, min_ready: Duration) -> bool {
+        let last = self.ready.last();
+        last.is_some_and(|(from, until)| until.is_none() && *from + min_ready <= since)
+    }
+
+    /// Whether it belongs to the set, or could be adopted by it.
+    pub(super) fn is_of(&self, uid: &str, app: &str) -> bool {
+        let is_ours = self.controller.as_ref().is_none_or(|(of, _)| of == uid);
+        is_ours && self.labels["app"] == app
+    }
+
+    /// Whether the set controls it.
+    pub(super) fn is_controlled_by(&self, uid: &str) -> bool {
+        self.controller.as_ref().is_some_and(|(of, _)| of == uid)
+    }
+}
+
+/// The uid and the kind of the controller of an object.
+pub(super) fn controller(object: &Value) -> Option<(String, String)> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
+    Some((text(&owner["uid"]), text(&owner["kind"])))
+}
+
+pub(super) fn is_live(object: &Value) -> bool {
+    let is_over = ["Succeeded", "Failed"].contains(&&*text(&object["status"]["phase"]));
+    object["metadata"]["deletionTimestamp"].is_null() && !is_over
+}
+
+/// Whether a condition is true.
+pub(super) fn has_condition(object: &Value, type_: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == type_ && condition["status"] == "True")
+}
+
+/// The label with the template of a pod.
+pub(super) fn revision(object: &Value) -> &Value {
+    &object["metadata"]["labels"][labels::REVISION_HASH]
+}
+
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The ids of the containers by their names.
+fn ids(object: &Value) -> BTreeMap<String, Value> {
+    let statuses = object["status"]["containerStatuses"].as_array();
+    let statuses = statuses.into_iter().flatten();
+    statuses
+        .map(|status| (text(&status["name"]), status["containerID"].clone()))
+        .collect()
+}
