@@ -211,8 +211,13 @@ impl Share {
         // Pods beyond a budget that was made smaller are lent to nobody.
         let Account { in_use, limits, .. } = &self.account;
         let over = in_use.surge.saturating_sub(limits.surge);
+        // What may run is not lent as if it were unavailable anyway.
+        let idle = own
+            .unavailable
+            .saturating_sub(found.uncertain)
+            .max(before.unavailable.min(own.unavailable));
         let wanted = Strategy::new(
-            (own.unavailable + self.more.unavailable).min(found.replicas),
+            (idle + self.more.unavailable).min(found.replicas),
             (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),
         );
         // One pod beyond its replicas runs, or may run, anyway. Replicas beyond N may use up the surge until the rollout has ended:

@@ -62,6 +62,8 @@ pub struct Deployment<'a> {
     pub available: u64,
     /// Available pods of the current template, at most `updated`.
     pub updated_available: u64,
+    /// Pods that may run although they do not count as available: nothing shows that they are gone.
+    pub uncertain: u64,
     /// Whether a pod has started within the last [`Speed::min_delay`](crate::Speed::min_delay). Read only if there is a speed.
     pub started_lately: bool,
     /// What only a LocalReplicaSet has; `None` of a Deployment.

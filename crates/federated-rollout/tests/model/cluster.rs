@@ -176,6 +176,7 @@ impl Cluster {
             updated: status.updated,
             available: status.available,
             updated_available: status.updated_available,
+            uncertain: 0,
             pending: 0,
             started_lately,
             local: self.is_local.then_some(LocalSet {

@@ -22,6 +22,7 @@ pub(crate) fn old(replicas: u64) -> Deployment<'static> {
         updated: replicas,
         available: replicas,
         updated_available: replicas,
+        uncertain: 0,
         pending: 0,
         started_lately: false,
         local: None,

@@ -59,6 +59,7 @@ fn l6_a_loan_is_recorded_before_it_is_written() {
 #[case::l14_not_to_all(&[("a", old(3)), ("b", old(3)), ("c", old(3))], 1, 1, &[("a", 1, 1)])]
 #[case::l14_broken_pods_use_the_budget(&[("a", old(3)), ("b", Deployment { revision: "new", available: 1, ..old(3) })], 2, 0, &[])]
 #[case::l14_broken_pods_are_lent_for_free(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, ..old(3) })], 1, 0, &[("b", 3, 0)])]
+#[case::l14_pods_that_may_run_are_not(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, uncertain: 2, ..old(3) })], 1, 0, &[("b", 1, 0)])]
 fn l14_loans_share_the_budget(
     #[case] found: &[(&str, Deployment<'static>)],
     #[case] unavailable: u64,

@@ -78,6 +78,7 @@ impl DeploymentModel {
             available: self.available(),
             pending: 0,
             updated_available: own_available,
+            uncertain: 0,
             started_lately: self.last_start.is_some_and(lately),
             local: self.paused.map(|paused| LocalSet {
                 paused,
