@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
 use crate::{
-    FieldError, ValidTemplate, dns,
+    FieldError, PodTemplate, ValidTemplate, annotations, dns,
     field::Errors,
     local_replica_set::{
         AntiaffinityConstraint, LocalReplicaSet, LocalReplicaSetSpec, MAX_ANTIAFFINITY, UpdateMode,
@@ -94,6 +94,7 @@ impl ValidLocalReplicaSet {
         let min_ready_seconds =
             non_negative(spec.min_ready_seconds, "spec.minReadySeconds", &mut errors);
         check_pods(&spec.selector, &spec.template, &mut errors);
+        check_evictions(&spec.template, &mut errors);
         check_ids(spec, &mut errors);
         let constraints = spec.constraints.iter();
         let antiaffinity: Vec<_> = constraints.flat_map(|all| &all.antiaffinity).collect();
@@ -146,6 +147,23 @@ impl AllowedChanges {
             (false, UpdateMode::Rolling, true) => Self::NoUpdatesWhilePaused,
             (false, UpdateMode::Rolling, false) => Self::All,
         }
+    }
+}
+
+/// A template that asks for evictions has them without an end: each successor asks for its own.
+fn check_evictions(template: &PodTemplate, errors: &mut Errors) {
+    let metadata = &template.metadata;
+    for (list, entries) in [
+        ("labels", &metadata.labels),
+        ("annotations", &metadata.annotations),
+    ] {
+        let field = format!("spec.template.metadata.{list}[{}]", annotations::EVICT);
+        let is_set = entries.contains_key(annotations::EVICT);
+        errors.require(
+            !is_set,
+            &field,
+            "must not be set: each new pod would be evicted",
+        );
     }
 }
 

@@ -159,6 +159,10 @@ fn l1_a_deadline_may_be_never() {
 }
 
 #[rstest]
+#[case::l18_evictions(
+    json!({"template": {"metadata": {"labels": {"app": "web"}, "annotations": {"fedrs.dev/evict": "true"}}, "spec": {"containers": [{}]}}}),
+    "spec.template.metadata.annotations[fedrs.dev/evict]: must not be set: each new pod would be evicted"
+)]
 #[case::c1_replicas(json!({"replicas": -1}), "spec.replicas: must not be negative, but is -1")]
 #[case::c1_ready(json!({"minReadySeconds": -1}), "spec.minReadySeconds: must not be negative, but is -1")]
 #[case::c2_restart(

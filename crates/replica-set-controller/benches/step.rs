@@ -129,6 +129,7 @@ impl World {
                     since: earlier(900 + age),
                 }),
                 eviction: None,
+                is_evicted_by_node: false,
                 is_disrupted: false,
                 deletion_cost: 0,
                 created: earlier(1000 + age),

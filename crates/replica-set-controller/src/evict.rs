@@ -1,5 +1,7 @@
 //! Evictions: within the budget, and before updates (L18, L19, L20).
 
+use std::time::Duration;
+
 use fedrs_api::{EvictionRecord, LocalRecord};
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
@@ -12,7 +14,7 @@ use crate::{
     plan::{Purpose, Wait},
     record::blocks_until,
     set::Set,
-    time::Next,
+    time::{Next, after},
 };
 
 /// Evictions that are not finished, and delay updates.
@@ -22,11 +24,15 @@ pub(crate) struct Unfinished {
     pub(crate) until: Timestamp,
 }
 
+/// A node that evicts its pods, and is not cordoned, gets new ones: they stay for this time, or nothing would end their evictions.
+const LEAST_AGE: Duration = Duration::from_secs(30);
+
 /// Records what is requested, and begins what the budget allows. Returns what has to wait.
 pub(crate) fn begin<'a>(
     members: &[Member<'a>],
     record: &mut LocalRecord,
     budget: &mut Budget<'a>,
+    next: &mut Next,
     now: Timestamp,
 ) -> Option<Wait<'a>> {
     let requested = members.iter().filter(|member| {
@@ -34,6 +40,13 @@ pub(crate) fn begin<'a>(
         is_requested && member.pod.is_owned() && member.group != Group::MarkedRemove
     });
     let mut requested: Vec<_> = requested.collect();
+    requested.retain(|member| {
+        let until = stays_until(member, now);
+        until.is_none_or(|until| {
+            next.at(until, now);
+            false
+        })
+    });
     record_those_of_others(members, record, now);
     for member in &requested {
         let uid = member.pod.uid;
@@ -65,6 +78,14 @@ pub(crate) fn begin<'a>(
         pods: waiting,
         by: Vec::new(),
     })
+}
+
+/// Until when a young pod of a node that evicts it stays. One that was created later than now is of another clock.
+fn stays_until(member: &Member<'_>, now: Timestamp) -> Option<Timestamp> {
+    let pod = &member.pod;
+    let until = after(pod.created, LEAST_AGE);
+    let is_young = pod.created <= now && now < until;
+    (pod.is_evicted_by_node && is_young).then_some(until)
 }
 
 /// Evictions through the API server have begun when they are seen.

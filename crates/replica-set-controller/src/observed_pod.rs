@@ -279,6 +279,7 @@ impl ObservedPod {
             None => Some(Eviction::Involuntary),
         });
         let (in_place, resize) = self.in_place();
+        let own = self.eviction();
         Some(Pod {
             name: &self.metadata.name,
             uid: &self.metadata.uid,
@@ -292,7 +293,8 @@ impl ObservedPod {
                 is_cordoned: state.is_some_and(|state| state.is_cordoned),
             }),
             life: self.life(),
-            eviction: self.eviction().into_iter().chain(by_node).min(),
+            eviction: own.into_iter().chain(by_node).min(),
+            is_evicted_by_node: own.is_none() && by_node.is_some(),
             is_disrupted: self
                 .condition("DisruptionTarget")
                 .is_some_and(|condition| condition.status == "True"),

@@ -21,6 +21,8 @@ pub struct Pod<'a> {
     pub life: Life<'a>,
     /// Who asks to move it off its node (L18); `None` if nobody does.
     pub eviction: Option<Eviction>,
+    /// Whether only its node asks for that.
+    pub is_evicted_by_node: bool,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
     pub is_disrupted: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.

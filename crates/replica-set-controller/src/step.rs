@@ -65,7 +65,7 @@ pub fn step<'a>(
         }
         scale::remove(&members, account.surplus, &mut actions, &mut waits);
 
-        let evictions = evict::begin(&members, &mut record, &mut budget, now);
+        let evictions = evict::begin(&members, &mut record, &mut budget, &mut next, now);
         let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);
         let updates = update::begin(
             set,

@@ -25,6 +25,39 @@ fn l18_an_eviction_is_recorded_and_then_carried_out() {
     assert_eq!(second.actions, [Action::Remove { pod, reason }]);
 }
 
+/// Found by simulation: the pods of nodes that asked to evict them, and were not cordoned, were replaced there without a pause.
+#[rstest]
+#[case::old(-30, vec!["a"], None)]
+#[case::young(-5, vec![], Some(25))]
+#[case::by_another_clock(5, vec!["a"], None)]
+fn l18_a_young_pod_of_a_node_that_evicts_it_stays_for_a_while(
+    #[case] created: i64,
+    #[case] expected: Vec<&str>,
+    #[case] next: Option<i64>,
+) {
+    let young = Pod {
+        created: at(created),
+        is_evicted_by_node: true,
+        ..requested(pod("a"), Eviction::Voluntary)
+    };
+    let pods = [young];
+    let plan = plan(&set(1), &pods);
+    assert_eq!(evictions(&plan), expected);
+    assert!(
+        next.is_none_or(|next| plan.next == Some(at(next))),
+        "{plan:#?}"
+    );
+    let own = [Pod {
+        is_evicted_by_node: false,
+        ..young
+    }];
+    assert_eq!(
+        evictions(&self::plan(&set(1), &own)),
+        ["a"],
+        "somebody asks for this pod"
+    );
+}
+
 /// Which of a budget of 1 are evicted: involuntary ones first, and those that are not available in any case.
 #[rstest]
 #[case::one(vec![requested(pod("a"), Eviction::Voluntary)], vec!["a"])]

@@ -82,6 +82,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         }),
         life: ready(-1000),
         eviction: None,
+        is_evicted_by_node: false,
         is_disrupted: false,
         deletion_cost: 0,
         created: at(-2000),

@@ -369,6 +369,7 @@ impl Seen {
             }),
             life,
             eviction: pod.eviction,
+            is_evicted_by_node: false,
             is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
             created: time(pod.created),
