@@ -169,10 +169,10 @@ impl MemberEvaluation<'_> {
             available,
             // Which of the available pods are updated is not known: at least those that no old pod can be.
             updated_available: available.saturating_sub(pods.saturating_sub(updated)),
-            // Their labels, and so the watch, may be behind what the status says: their controllers may only have begun to act.
+            // The watch does not show pods that lack our labels, nor the status what has just become of them.
             uncertain: set
                 .ready_replicas
-                .saturating_sub(self.member.view.pods.active)
+                .saturating_sub(self.member.view.pods.ready)
                 .into(),
             started_lately: started_lately(rollout, now),
             local: deployment.local.map(|local| LocalSet {
