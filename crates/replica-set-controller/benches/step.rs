@@ -11,8 +11,8 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Change, Created, Disruptions, Eviction, Gate, InPlace, Life, Node, Owner, Patch, Pod,
-    Readiness, Resize, Set, SlowStart, step,
+    Change, Created, Disruptions, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Patch,
+    Pod, Readiness, Resize, Set, SlowStart, step,
 };
 
 const PODS: usize = 1000;
@@ -129,7 +129,7 @@ impl World {
                     since: earlier(900 + age),
                 }),
                 eviction: None,
-                is_evicted_by_node: false,
+                eviction_by: EvictionBy::Pod,
                 is_disrupted: false,
                 deletion_cost: 0,
                 created: earlier(1000 + age),

@@ -12,6 +12,7 @@ use crate::{
     group::{Group, Member},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
+    pod::EvictionBy,
     record::blocks_until,
     set::Set,
     time::{Next, after},
@@ -85,7 +86,7 @@ fn stays_until(member: &Member<'_>, now: Timestamp) -> Option<Timestamp> {
     let pod = &member.pod;
     let until = after(pod.created, LEAST_AGE);
     let is_young = pod.created <= now && now < until;
-    (pod.is_evicted_by_node && is_young).then_some(until)
+    (pod.eviction_by == EvictionBy::Node && is_young).then_some(until)
 }
 
 /// Evictions through the API server have begun when they are seen.

@@ -79,7 +79,7 @@ pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
-pub use pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
+pub use pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use request::{Request, Requests, Verb};
 pub use resize::{Container, ContainerResize, Resize, ResizeStatus, ResizeWait};

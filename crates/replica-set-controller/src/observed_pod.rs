@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     in_place::InPlaceRecord,
-    pod::{Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
+    pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
     resize::{Container, Resize, ResizeStatus},
     resources::Resources,
     time::after,
@@ -294,7 +294,7 @@ impl ObservedPod {
             }),
             life: self.life(),
             eviction: own.into_iter().chain(by_node).min(),
-            is_evicted_by_node: own.is_none() && by_node.is_some(),
+            eviction_by: own.map_or(EvictionBy::Node, |_| EvictionBy::Pod),
             is_disrupted: self
                 .condition("DisruptionTarget")
                 .is_some_and(|condition| condition.status == "True"),

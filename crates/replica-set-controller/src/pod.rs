@@ -21,8 +21,8 @@ pub struct Pod<'a> {
     pub life: Life<'a>,
     /// Who asks to move it off its node (L18); `None` if nobody does.
     pub eviction: Option<Eviction>,
-    /// Whether only its node asks for that.
-    pub is_evicted_by_node: bool,
+    /// Where that is asked for.
+    pub eviction_by: EvictionBy,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
     pub is_disrupted: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.
@@ -41,6 +41,15 @@ pub struct Pod<'a> {
     pub resize: Resize,
     /// Whether its kubelet can change CPU and memory of its containers, as far as its status says.
     pub is_resizable: bool,
+}
+
+/// Where an eviction is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionBy {
+    /// By the pod's own label or annotation.
+    Pod,
+    /// Only by its node: its next pods are evicted, too, as long as it does.
+    Node,
 }
 
 /// Whether the set owns a pod, and the pod's labels match its selector.

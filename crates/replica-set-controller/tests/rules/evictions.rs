@@ -1,6 +1,6 @@
 //! L18, L19, L20: evictions, within the budget and before updates.
 
-use replica_set_controller::{Action, Eviction, Pod, Purpose, RemoveReason, Wait};
+use replica_set_controller::{Action, Eviction, EvictionBy, Pod, Purpose, RemoveReason, Wait};
 use rstest::rstest;
 
 use crate::fixtures::*;
@@ -37,7 +37,7 @@ fn l18_a_young_pod_of_a_node_that_evicts_it_stays_for_a_while(
 ) {
     let young = Pod {
         created: at(created),
-        is_evicted_by_node: true,
+        eviction_by: EvictionBy::Node,
         ..requested(pod("a"), Eviction::Voluntary)
     };
     let pods = [young];
@@ -48,7 +48,7 @@ fn l18_a_young_pod_of_a_node_that_evicts_it_stays_for_a_while(
         "{plan:#?}"
     );
     let own = [Pod {
-        is_evicted_by_node: false,
+        eviction_by: EvictionBy::Pod,
         ..young
     }];
     assert_eq!(

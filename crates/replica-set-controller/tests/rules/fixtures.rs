@@ -6,8 +6,8 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Action, Change, Disruptions, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod, Readiness,
-    Resize, Set, SlowStart, Wait, step,
+    Action, Change, Disruptions, EvictionBy, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod,
+    Readiness, Resize, Set, SlowStart, Wait, step,
 };
 
 /// The hash of an earlier template, whose pods are updated in place.
@@ -82,7 +82,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         }),
         life: ready(-1000),
         eviction: None,
-        is_evicted_by_node: false,
+        eviction_by: EvictionBy::Pod,
         is_disrupted: false,
         deletion_cost: 0,
         created: at(-2000),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use replica_set_controller::{
-    Action, Eviction, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason, Resize,
-    ResizeWait,
+    Action, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason,
+    Resize, ResizeWait,
 };
 
 use super::{STARTUP, has_resize, is_bad, time};
@@ -369,7 +369,7 @@ impl Seen {
             }),
             life,
             eviction: pod.eviction,
-            is_evicted_by_node: false,
+            eviction_by: EvictionBy::Pod,
             is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
             created: time(pod.created),
