@@ -8,6 +8,7 @@
 mod checks;
 mod plan;
 mod run;
+mod scenario;
 
 pub use plan::{LocalAction, LocalFault, LocalPlan, LocalSetPlan, LocalStep, generate_local};
 

@@ -9,7 +9,8 @@ use fedrs_api::LocalRecord;
 use sim_cluster::Change;
 
 use super::{
-    observed::{Observed, uid},
+    observed::Observed,
+    pod::uid,
     set::{Set, has_begun, record},
 };
 use crate::checks::{Invariant, Violation};

@@ -13,6 +13,7 @@ mod lag;
 mod observed;
 mod ownership;
 mod pod;
+mod pod_change;
 mod pods;
 mod set;
 

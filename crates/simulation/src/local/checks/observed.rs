@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use sim_cluster::Change;
 use tokio::time::Instant;
 
 use super::{
     lag::Lag,
-    pod::{Pod, has_condition, text},
+    pod::{Pod, controller, has_condition, uid},
+    pod_change::{is_start, removes},
     set::Set,
 };
 
@@ -135,12 +135,24 @@ impl Observed {
 
     /// The controller has made this change, which was checked.
     pub(in crate::local) fn written(&mut self, change: &Change) {
-        if let Some((set, pod)) = super::pods::starts(self, change) {
+        if let Some((set, pod)) = self.started(change) {
             self.start(&set, &pod);
         }
-        if let Some(pod) = super::pods::removes(change) {
+        if let Some(pod) = removes(change) {
             self.removed(&pod);
         }
+    }
+
+    /// The set whose update of the pod begins with this change, for the first time since it was recorded.
+    fn started(&self, change: &Change) -> Option<(String, String)> {
+        let object = change.old.as_ref()?;
+        if change.kind.plural != "pods" {
+            return None;
+        }
+        let (owner, _) = controller(object)?;
+        let set = self.sets.get(&owner)?;
+        let pod = uid(object);
+        is_start(set, &pod, change).then_some((owner, pod))
     }
 
     /// An update of the pod begins to change it now.
@@ -158,8 +170,4 @@ impl Observed {
 pub(super) fn uid_of(change: &Change) -> Option<String> {
     let object = change.new.as_ref().or(change.old.as_ref())?;
     Some(uid(object))
-}
-
-pub(super) fn uid(object: &Value) -> String {
-    text(&object["metadata"]["uid"])
 }

@@ -195,3 +195,7 @@ fn ids(object: &Value) -> BTreeMap<String, Value> {
         .map(|status| (text(&status["name"]), status["containerID"].clone()))
         .collect()
 }
+
+pub(super) fn uid(object: &Value) -> String {
+    text(&object["metadata"]["uid"])
+}

@@ -1,43 +1,16 @@
 //! Changes of pods: only what has begun makes available pods unavailable (L14), no faster than the speed (L15), and the number of pods is
 //! what a user wants (L13). Evictions through the API server share the budget (L20).
 
-use fedrs_api::names;
-use serde_json::Value;
 use sim_cluster::Change;
 use tokio::time::Instant;
 
 use super::{
-    observed::{Observed, uid},
-    pod::{controller, has_condition, is_live, revision},
+    observed::Observed,
+    pod::{controller, uid},
+    pod_change::{Kind, is_start},
     set::Set,
 };
 use crate::checks::{Invariant, Violation};
-
-/// How a write of the controller changes a pod.
-enum Kind {
-    Create,
-    Remove,
-    CloseGate,
-    Update,
-    Other,
-}
-
-impl Kind {
-    fn of(change: &Change) -> Self {
-        match (change.old.as_deref(), change.new.as_deref()) {
-            (None, _) => Self::Create,
-            (Some(old), None) if is_live(old) => Self::Remove,
-            (Some(old), Some(new)) if is_live(old) && !is_live(new) => Self::Remove,
-            (Some(old), Some(new)) if is_gate_open(old) && !is_gate_open(new) => Self::CloseGate,
-            (Some(old), Some(new)) if revision(old) != revision(new) => Self::Update,
-            _ => Self::Other,
-        }
-    }
-}
-
-fn is_gate_open(pod: &Value) -> bool {
-    has_condition(pod, names::IN_PLACE_UPDATE)
-}
 
 /// What is wrong with a write of a pod. Counts the updates that begin to change their pods.
 pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> {
@@ -68,33 +41,6 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
     let invariant = Invariant::Speed;
     let text = format!("{}: {text}", set.name);
     Some(Violation { invariant, text })
-}
-
-/// The set whose update of the pod begins with this change, for the first time since it was recorded.
-pub(super) fn starts(observed: &Observed, change: &Change) -> Option<(String, String)> {
-    let object = change.old.as_ref()?;
-    if change.kind.plural != "pods" {
-        return None;
-    }
-    let (owner, _) = controller(object)?;
-    let set = observed.sets.get(&owner)?;
-    let pod = uid(object);
-    is_start(set, &pod, change).then_some((owner, pod))
-}
-
-/// The pod that this change removes.
-pub(super) fn removes(change: &Change) -> Option<String> {
-    let removed = change.old.as_ref()?;
-    (change.kind.plural == "pods" && matches!(Kind::of(change), Kind::Remove)).then(|| uid(removed))
-}
-
-fn is_start(set: &Set, pod: &str, change: &Change) -> bool {
-    let is_evicted = (set.record.evictions.get(pod)).is_some_and(|eviction| eviction.begun);
-    let is_update = matches!(
-        Kind::of(change),
-        Kind::Remove | Kind::CloseGate | Kind::Update
-    );
-    is_update && !is_evicted && set.record.updates.contains_key(pod) && !set.started.contains(pod)
 }
 
 /// More pods than a user wants are created (L13).

@@ -188,7 +188,7 @@ impl LocalFault {
 
 impl LocalAction {
     /// The set that it is about.
-    pub(super) fn set(&self) -> Option<&str> {
+    pub(in crate::local) fn set(&self) -> Option<&str> {
         match self {
             Self::EditSet { set, .. }
             | Self::DeleteSet { set, .. }

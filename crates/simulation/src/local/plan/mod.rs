@@ -8,17 +8,12 @@ mod edits;
 mod generate;
 mod kind;
 
-use std::{fmt::Write as _, ops::Range};
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use action::{LocalAction, LocalFault};
 pub(super) use edits::healthy_template;
 pub use generate::generate_local;
-
-use super::run::run;
-use crate::{run::Outcome, scenario::Scenario};
 
 /// A run: what there is, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,92 +56,4 @@ pub struct LocalStep {
     /// What happens.
     #[serde(flatten)]
     pub action: LocalAction,
-}
-
-/// The parts of a plan are its sets.
-impl Scenario for LocalPlan {
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn run(&self) -> Outcome {
-        run(self)
-    }
-
-    fn describe(&self) -> String {
-        let Self {
-            nodes,
-            pods_per_node,
-            ..
-        } = self;
-        let mut text = format!("  {nodes} nodes for {pods_per_node} pods each\n");
-        for set in &self.sets {
-            let replicas = &set.spec["replicas"];
-            let strategy = &set.spec["deploymentStrategy"];
-            let name = &set.name;
-            let _ = writeln!(text, "  set {name}: {replicas} replicas, {strategy}");
-        }
-        text
-    }
-
-    fn steps(&self) -> usize {
-        self.steps.len()
-    }
-
-    fn without_steps(&self, steps: Range<usize>) -> Self {
-        let mut plan = self.clone();
-        plan.steps.drain(steps);
-        plan
-    }
-
-    fn parts(&self) -> usize {
-        self.sets.len()
-    }
-
-    fn without_part(&self, part: usize) -> Option<Self> {
-        if self.sets.len() == 1 {
-            return None;
-        }
-        let mut plan = self.clone();
-        let set = plan.sets.remove(part);
-        plan.steps
-            .retain(|step| step.action.set() != Some(&set.name));
-        Some(plan)
-    }
-
-    fn end_ms(&self) -> u64 {
-        self.end_ms
-    }
-
-    fn ending_at(&self, end_ms: u64) -> Self {
-        let mut plan = self.clone();
-        plan.end_ms = end_ms;
-        plan.steps.retain(|step| step.at_ms <= end_ms);
-        plan
-    }
-
-    fn from_json(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
-    }
-
-    fn to_json(&self) -> String {
-        let json = serde_json::to_string_pretty(self).expect("a plan has string keys only");
-        json + "\n"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plans_are_the_same_after_they_were_written_and_read() {
-        for seed in 0..200 {
-            let plan = generate_local(seed);
-            let json = plan.to_json();
-            let read = LocalPlan::from_json(&json).unwrap();
-            assert_eq!(read, plan);
-            assert_eq!(read.to_json(), json);
-        }
-    }
 }
