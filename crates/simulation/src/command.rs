@@ -193,7 +193,7 @@ impl SimulateArgs {
             (plan.clone(), outcome.clone())
         } else {
             let (short, outcome, runs) = shrink(plan, outcome.clone());
-            let (all, steps) = (plan.steps(), short.steps());
+            let (all, steps) = (plan.steps().len(), short.steps().len());
             print(&format!(
                 "Shortened from {all} steps to {steps} in {runs} runs:"
             ));

@@ -119,7 +119,7 @@ pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize, print: Print<'_
 fn describe<P: Scenario>(plan: &P, outcome: Outcome) -> Option<String> {
     let (short, outcome, _) = shrink(plan, outcome);
     let Violation { invariant, text } = outcome.violation?;
-    let (seed, steps, all) = (plan.seed(), short.steps(), plan.steps());
+    let (seed, steps, all) = (plan.seed(), short.steps().len(), plan.steps().len());
     Some(format!(
         "seed {seed}, {invariant}, {steps} of {all} steps: {text}"
     ))

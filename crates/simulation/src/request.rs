@@ -3,6 +3,7 @@
 use http::{Request, header::CONTENT_TYPE};
 use kube::Client;
 use serde_json::Value;
+use sim_cluster::SimCluster;
 
 /// Sends a request whose response is an object; a PATCH is a merge patch. A null `body` is none.
 pub async fn request(
@@ -26,4 +27,24 @@ pub async fn request(
         .body(bytes)
         .expect("a path is a valid URI");
     client.request(request).await
+}
+
+/// Sends a request as a user to whom no fault applies.
+///
+/// # Errors
+/// Why it has no effect, for the trace.
+pub(crate) async fn user_request(
+    cluster: &SimCluster,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> Result<(), String> {
+    let client = Client::new(cluster.direct_service(), "default");
+    let answer = request(&client, method, path, body).await;
+    answer.map(drop).map_err(|error| match error {
+        kube::Error::Api(status) => {
+            format!("(has no effect: {} {})", status.code, status.reason)
+        }
+        other => format!("(has no effect: {other})"),
+    })
 }

@@ -43,7 +43,7 @@ struct Search<P> {
 impl<P: Scenario> Search<P> {
     fn size(&self) -> (usize, usize, u64) {
         let plan = &self.plan;
-        (plan.steps(), plan.parts(), plan.end_ms())
+        (plan.steps().len(), plan.parts(), plan.end_ms())
     }
 
     fn is_late(&self) -> bool {
@@ -79,11 +79,11 @@ impl<P: Scenario> Search<P> {
 
     /// Drops steps, first many at once.
     fn drop_steps(&mut self) {
-        let mut chunk = self.plan.steps().div_ceil(2);
+        let mut chunk = self.plan.steps().len().div_ceil(2);
         while chunk > 0 {
             let mut from = 0;
-            while from < self.plan.steps() {
-                let to = (from + chunk).min(self.plan.steps());
+            while from < self.plan.steps().len() {
+                let to = (from + chunk).min(self.plan.steps().len());
                 if !self.takes(self.plan.without_steps(from..to)) {
                     from += chunk;
                 }

@@ -1,12 +1,17 @@
 //! A plan can be run, shortened and stored.
 
-use std::{fmt::Write as _, ops::Range};
+use std::fmt::Write as _;
 
-use super::{plan::LocalPlan, run::run};
-use crate::{run::Outcome, scenario::Scenario};
+use super::{
+    plan::{LocalAction, LocalPlan},
+    run::run,
+};
+use crate::{plan::Step, run::Outcome, scenario::Scenario};
 
 /// The parts of a plan are its sets.
 impl Scenario for LocalPlan {
+    type Action = LocalAction;
+
     fn seed(&self) -> u64 {
         self.seed
     }
@@ -31,14 +36,20 @@ impl Scenario for LocalPlan {
         text
     }
 
-    fn steps(&self) -> usize {
-        self.steps.len()
+    fn steps(&self) -> &[Step<LocalAction>] {
+        &self.steps
     }
 
-    fn without_steps(&self, steps: Range<usize>) -> Self {
-        let mut plan = self.clone();
-        plan.steps.drain(steps);
-        plan
+    fn steps_mut(&mut self) -> &mut Vec<Step<LocalAction>> {
+        &mut self.steps
+    }
+
+    fn end_ms(&self) -> u64 {
+        self.end_ms
+    }
+
+    fn set_end_ms(&mut self, end_ms: u64) {
+        self.end_ms = end_ms;
     }
 
     fn parts(&self) -> usize {
@@ -54,26 +65,6 @@ impl Scenario for LocalPlan {
         plan.steps
             .retain(|step| step.action.set() != Some(&set.name));
         Some(plan)
-    }
-
-    fn end_ms(&self) -> u64 {
-        self.end_ms
-    }
-
-    fn ending_at(&self, end_ms: u64) -> Self {
-        let mut plan = self.clone();
-        plan.end_ms = end_ms;
-        plan.steps.retain(|step| step.at_ms <= end_ms);
-        plan
-    }
-
-    fn from_json(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
-    }
-
-    fn to_json(&self) -> String {
-        let json = serde_json::to_string_pretty(self).expect("a plan has string keys only");
-        json + "\n"
     }
 }
 

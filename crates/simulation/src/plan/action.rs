@@ -392,13 +392,7 @@ impl fmt::Display for Action {
                 write,
                 after,
                 down_ms,
-            } => {
-                let when = when(*write, *after);
-                write!(
-                    to,
-                    "controller {process} crashes{when}, restarts after {down_ms} ms"
-                )
-            }
+            } => to.write_str(&crash(*process, *write, *after, *down_ms)),
             Self::BackUp { cluster } => write!(to, "{cluster}: backup"),
             Self::Restore { cluster } => write!(to, "{cluster}: the backup is restored"),
             Self::Suspend { process, ms } => {
@@ -408,13 +402,14 @@ impl fmt::Display for Action {
     }
 }
 
-/// When a controller crashes.
-pub(crate) fn when(write: u64, after: bool) -> String {
-    match (write, after) {
+/// That a controller crashes.
+pub(crate) fn crash(process: u32, write: u64, after: bool, down_ms: u64) -> String {
+    let when = match (write, after) {
         (0, _) => String::new(),
         (write, false) => format!(" before write {write} from now"),
         (write, true) => format!(" after write {write} from now"),
-    }
+    };
+    format!("controller {process} crashes{when}, restarts after {down_ms} ms")
 }
 
 impl fmt::Display for Selected {

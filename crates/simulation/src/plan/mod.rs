@@ -22,7 +22,7 @@ use fedrs_api::SetKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use action::when;
+pub(crate) use action::crash;
 pub use action::{Action, Fault, Selected};
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
@@ -90,12 +90,12 @@ pub struct SetPlan {
 /// What happens at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+pub struct Step<A = Action> {
     /// Milliseconds since the start.
     pub at_ms: u64,
     /// What happens.
     #[serde(flatten)]
-    pub action: Action,
+    pub action: A,
 }
 
 #[expect(

@@ -1,8 +1,6 @@
 //! How the plan of a federation is run and made smaller.
 
-use std::ops::Range;
-
-use super::Plan;
+use super::{Action, Plan, Step};
 use crate::{
     report::describe_plan,
     run::{Outcome, run},
@@ -11,6 +9,8 @@ use crate::{
 
 /// The parts of a plan are its sets, its members, and the trial.
 impl Scenario for Plan {
+    type Action = Action;
+
     fn seed(&self) -> u64 {
         self.seed
     }
@@ -23,14 +23,20 @@ impl Scenario for Plan {
         describe_plan(self)
     }
 
-    fn steps(&self) -> usize {
-        self.steps.len()
+    fn steps(&self) -> &[Step<Action>] {
+        &self.steps
     }
 
-    fn without_steps(&self, steps: Range<usize>) -> Self {
-        let mut plan = self.clone();
-        plan.steps.drain(steps);
-        plan
+    fn steps_mut(&mut self) -> &mut Vec<Step<Action>> {
+        &mut self.steps
+    }
+
+    fn end_ms(&self) -> u64 {
+        self.end_ms
+    }
+
+    fn set_end_ms(&mut self, end_ms: u64) {
+        self.end_ms = end_ms;
     }
 
     fn parts(&self) -> usize {
@@ -56,26 +62,6 @@ impl Scenario for Plan {
             core.retain(|name| *name != member.name);
         }
         Some(without(plan, &member.name))
-    }
-
-    fn end_ms(&self) -> u64 {
-        self.end_ms
-    }
-
-    fn ending_at(&self, end_ms: u64) -> Self {
-        let mut plan = self.clone();
-        plan.end_ms = end_ms;
-        plan.steps.retain(|step| step.at_ms <= end_ms);
-        plan
-    }
-
-    fn from_json(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
-    }
-
-    fn to_json(&self) -> String {
-        let json = serde_json::to_string_pretty(self).expect("a plan has string keys only");
-        json + "\n"
     }
 }
 

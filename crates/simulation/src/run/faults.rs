@@ -78,7 +78,8 @@ impl Runner {
                 faults.set_unreachable(self.has(cluster, Fault::Unreachable));
                 let status = Status::new(403, "Forbidden", "the roles are not read yet");
                 faults.refuse(RequestMatcher::all(), STARTING, status);
-                self.set_timer(NODES_BOOT, Timer::StartNodes(cluster.to_owned()));
+                self.timers
+                    .set(NODES_BOOT, Timer::StartNodes(cluster.to_owned()));
             }
             Fault::NoControllerManager if on => {
                 self.federation.member(cluster).stop_controller_manager();
@@ -116,7 +117,7 @@ impl Runner {
     pub(super) fn cut_power(&mut self, member: &str) {
         // Nodes that were about to start do not.
         self.timers
-            .retain(|_, timer| !matches!(timer, Timer::StartNodes(nodes) if nodes == member));
+            .retain(|timer| !matches!(timer, Timer::StartNodes(nodes) if nodes == member));
         let cluster = self.federation.member(member);
         for node in cluster.api().list(&kinds::NODES, None) {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
@@ -181,7 +182,7 @@ impl Runner {
         // Nobody can know from the Lease who leads if its host is restored again before a term can have ended.
         let was_restored = |timer: &Timer| matches!(timer, Timer::RestoreSeen(of) if of == cluster);
         let backup = self.backups.get(cluster);
-        let Some(backup) = backup.filter(|_| !self.timers.values().any(was_restored)) else {
+        let Some(backup) = backup.filter(|_| !self.timers.any(was_restored)) else {
             self.recorder.trace(
                 Topic::Step,
                 "(has no effect: there is no backup, or the cluster was just restored)",
@@ -196,7 +197,8 @@ impl Runner {
         } else {
             (MEMBER_RESTORE_SEEN, "restored members")
         };
-        self.set_timer(seen_after, Timer::RestoreSeen(cluster.to_owned()));
+        self.timers
+            .set(seen_after, Timer::RestoreSeen(cluster.to_owned()));
         self.count(what);
         if cluster == HOST {
             self.observe_references().await;
@@ -223,7 +225,8 @@ impl Runner {
     pub(super) fn suspend(&mut self, process: u32, ms: u64) {
         let number = self.process(process);
         self.processes.suspend(number, true);
-        self.set_timer(Duration::from_millis(ms), Timer::Resume(number));
+        self.timers
+            .set(Duration::from_millis(ms), Timer::Resume(number));
         self.count("suspended elections");
     }
 

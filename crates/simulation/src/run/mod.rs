@@ -18,6 +18,7 @@ mod processes;
 mod recorder;
 mod runner;
 mod slots;
+mod timers;
 mod trial;
 
 use std::{
@@ -36,6 +37,7 @@ pub(crate) use faults::requests;
 use runner::Runner;
 pub(crate) use runner::fault_counts;
 pub(crate) use slots::{Process, Slots};
+pub(crate) use timers::Timers;
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fedrs_api::SetKind;
 use http::Method;
-use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::{Faults, Object, Snapshot};
-use tokio::time::{Duration, Instant, sleep_until};
+use tokio::time::{Duration, Instant};
 
-use super::{processes::Processes, recorder::Recorder};
+use super::{processes::Processes, recorder::Recorder, timers::Timers};
 use crate::{
     checks::{Invariant, Observed, RESTORED, Violation},
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
-    request::request,
+    request::user_request,
     set_kind,
     sim_federation::{HOST, NAMESPACE, SimFederation, SimFederationSpec, SimMemberSpec},
     trace::{Topic, Trace},
@@ -39,15 +38,14 @@ pub(super) struct Runner {
     pub(super) others: BTreeSet<String>,
     /// The last backup of each cluster that has one.
     pub(super) backups: BTreeMap<String, Snapshot>,
-    /// What the run does by itself, at these times; the number tells timers of one time apart.
-    pub(super) timers: BTreeMap<(Instant, u64), Timer>,
+    /// What the run does by itself.
+    pub(super) timers: Timers<Timer>,
     /// How long each controller does not run after its next crash.
     pub(super) down: Vec<Duration>,
     /// How often each fault that no cluster counts has happened.
     pub(super) counts: BTreeMap<String, u64>,
     /// When the run began.
     pub(super) start: Instant,
-    timers_set: u64,
 }
 
 /// What the run does by itself at a certain time.
@@ -115,10 +113,9 @@ impl Runner {
             faults: BTreeSet::new(),
             others: BTreeSet::new(),
             backups: BTreeMap::new(),
-            timers: BTreeMap::new(),
+            timers: Timers::default(),
             counts: BTreeMap::new(),
             start: Instant::now(),
-            timers_set: 0,
         }
     }
 
@@ -146,18 +143,12 @@ impl Runner {
     /// Lets time pass. Meanwhile the controller may crash, and timers fire.
     pub(super) async fn wait_until(&mut self, deadline: Instant) {
         loop {
-            let due = self.timers.first_key_value().map(|((at, _), _)| *at);
-            let next = due.map_or(deadline, |due| due.min(deadline));
             tokio::select! {
                 biased;
                 number = self.processes.crashed() => self.crashed(number).await,
-                () = sleep_until(next) => match self.timers.first_entry() {
-                    Some(entry) if entry.key().0 <= Instant::now() => {
-                        let timer = entry.remove();
-                        self.timer_fired(timer);
-                    }
-                    _ if next == deadline => return,
-                    _ => {}
+                timer = self.timers.next(deadline) => match timer {
+                    Some(timer) => self.timer_fired(timer),
+                    None => return,
                 },
             }
         }
@@ -170,13 +161,8 @@ impl Runner {
         self.recorder
             .trace(Topic::Process, format!("{name} has crashed"));
         self.processes.kill(number).await;
-        self.set_timer(self.down[number], Timer::StartController(number));
-    }
-
-    pub(super) fn set_timer(&mut self, after: Duration, timer: Timer) {
-        self.timers_set += 1;
         self.timers
-            .insert((Instant::now() + after, self.timers_set), timer);
+            .set(self.down[number], Timer::StartController(number));
     }
 
     fn timer_fired(&mut self, timer: Timer) {
@@ -205,7 +191,7 @@ impl Runner {
     /// Starts all controllers that do not run.
     pub(super) fn start_controllers(&mut self) {
         self.timers
-            .retain(|_, timer| !matches!(timer, Timer::StartController(_)));
+            .retain(|timer| !matches!(timer, Timer::StartController(_)));
         for number in 0..self.processes.count() {
             if !self.processes.runs(number) {
                 self.start_controller(number);
@@ -237,16 +223,15 @@ impl Runner {
         path: &str,
         body: &Value,
     ) -> bool {
-        let service = self.federation.cluster(cluster).direct_service();
-        let client = Client::new(service, "default");
-        let answer = request(&client, method.as_str(), path, body).await;
-        if let Err(error) = &answer {
-            let code = match error {
-                kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
-                other => other.to_string(),
-            };
-            self.recorder
-                .trace(Topic::Step, format!("(has no effect: {code})"));
+        let answer = user_request(
+            self.federation.cluster(cluster),
+            method.as_str(),
+            path,
+            body,
+        )
+        .await;
+        if let Err(text) = &answer {
+            self.recorder.trace(Topic::Step, text.clone());
         }
         answer.is_ok()
     }

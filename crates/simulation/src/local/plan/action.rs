@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::plan::when;
+use crate::plan::crash;
 
 /// What users, other writers and faults do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -262,13 +262,7 @@ impl fmt::Display for LocalAction {
                 write,
                 after,
                 down_ms,
-            } => {
-                let when = when(*write, *after);
-                write!(
-                    to,
-                    "controller {process} crashes{when}, restarts after {down_ms} ms"
-                )
-            }
+            } => to.write_str(&crash(*process, *write, *after, *down_ms)),
             Self::Suspend { process, ms } => {
                 write!(to, "controller {process}: election stops for {ms} ms")
             }

@@ -15,6 +15,8 @@ pub use action::{LocalAction, LocalFault};
 pub(super) use edits::healthy_template;
 pub use generate::generate_local;
 
+use crate::plan::Step;
+
 /// A run: what there is, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -48,12 +50,4 @@ pub struct LocalSetPlan {
 }
 
 /// What happens at a time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LocalStep {
-    /// Milliseconds since the start.
-    pub at_ms: u64,
-    /// What happens.
-    #[serde(flatten)]
-    pub action: LocalAction,
-}
+pub type LocalStep = Step<LocalAction>;

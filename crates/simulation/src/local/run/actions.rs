@@ -217,7 +217,8 @@ impl Runner {
             LocalAction::Suspend { process, ms } => {
                 let number = self.process(*process);
                 self.processes.suspend(number, true);
-                self.set_timer(Duration::from_millis(*ms), Timer::Resume(number));
+                self.timers
+                    .set(Duration::from_millis(*ms), Timer::Resume(number));
                 self.count("suspended elections");
             }
             _ => {}

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use federation_controller::clock::Clock;
 use fedrs_api::names;
 use http::Method;
-use kube::Client;
 use local_controller::{LEASE, rbac};
 use serde_json::{Value, json};
 use sim_cluster::{Object, SimCluster, User, kinds};
-use tokio::time::{Duration, Instant, sleep_until};
+use tokio::time::{Duration, Instant};
 
 use super::{
     super::{
@@ -23,8 +22,8 @@ use crate::{
     checks::Invariant,
     join::create,
     pace::Pace,
-    request::request,
-    run::{Recorded, Slots, fault_counts},
+    request::{request, user_request},
+    run::{Recorded, Slots, Timers, fault_counts},
     sim_federation::{EPOCH, client, start_logging},
     trace::Topic,
 };
@@ -49,9 +48,8 @@ pub(super) struct Runner {
     pub(super) counts: BTreeMap<String, u64>,
     /// When the run began.
     pub(super) start: Instant,
-    /// What the run does by itself, at these times; the number tells timers of one time apart.
-    timers: BTreeMap<(Instant, u64), Timer>,
-    timers_set: u64,
+    /// What the run does by itself.
+    pub(super) timers: Timers<Timer>,
     clock: Clock,
     seed: u64,
 }
@@ -105,8 +103,7 @@ impl Runner {
             down: vec![Duration::ZERO; candidates],
             counts: BTreeMap::new(),
             start: started,
-            timers: BTreeMap::new(),
-            timers_set: 0,
+            timers: Timers::default(),
             clock,
             seed: plan.seed,
         }
@@ -127,20 +124,12 @@ impl Runner {
     /// Lets time pass. Meanwhile a controller may crash, and timers fire.
     pub(super) async fn wait_until(&mut self, deadline: Instant) {
         loop {
-            let due = self.timers.first_key_value().map(|((at, _), _)| *at);
-            let next = due.map_or(deadline, |due| due.min(deadline));
             tokio::select! {
                 biased;
                 number = self.processes.crashed() => self.crashed(number).await,
-                () = sleep_until(next) => match self.timers.first_entry() {
-                    Some(entry) if entry.key().0 <= Instant::now() => {
-                        match entry.remove() {
-                            Timer::StartController(number) => self.start_controller(number),
-                            Timer::Resume(number) => self.processes.suspend(number, false),
-                        }
-                    }
-                    _ if next == deadline => return,
-                    _ => {}
+                timer = self.timers.next(deadline) => match timer {
+                    Some(timer) => self.timer_fired(timer),
+                    None => return,
                 },
             }
         }
@@ -153,13 +142,15 @@ impl Runner {
         let text = format!("{name} has crashed");
         self.recorder.trace(Topic::Process, text);
         self.processes.kill(number).await;
-        self.set_timer(self.down[number], Timer::StartController(number));
+        self.timers
+            .set(self.down[number], Timer::StartController(number));
     }
 
-    pub(super) fn set_timer(&mut self, after: Duration, timer: Timer) {
-        self.timers_set += 1;
-        self.timers
-            .insert((Instant::now() + after, self.timers_set), timer);
+    fn timer_fired(&mut self, timer: Timer) {
+        match timer {
+            Timer::StartController(number) => self.start_controller(number),
+            Timer::Resume(number) => self.processes.suspend(number, false),
+        }
     }
 
     /// Starts a controller that does not run.
@@ -182,7 +173,7 @@ impl Runner {
     /// Starts all controllers that do not run.
     pub(super) fn start_controllers(&mut self) {
         self.timers
-            .retain(|_, timer| !matches!(timer, Timer::StartController(_)));
+            .retain(|timer| !matches!(timer, Timer::StartController(_)));
         for number in 0..self.processes.count() {
             self.start_controller(number);
         }
@@ -194,15 +185,9 @@ impl Runner {
 
     /// Sends a request as a user to whom no fault applies. Whether it succeeded.
     pub(super) async fn request(&self, method: Method, path: &str, body: &Value) -> bool {
-        let client = Client::new(self.cluster.direct_service(), "default");
-        let answer = request(&client, method.as_str(), path, body).await;
-        if let Err(error) = &answer {
-            let code = match error {
-                kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
-                other => other.to_string(),
-            };
-            let text = format!("(has no effect: {code})");
-            self.recorder.trace(Topic::Step, text);
+        let answer = user_request(&self.cluster, method.as_str(), path, body).await;
+        if let Err(text) = &answer {
+            self.recorder.trace(Topic::Step, text.clone());
         }
         answer.is_ok()
     }
