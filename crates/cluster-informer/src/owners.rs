@@ -247,7 +247,6 @@ impl Owner {
             doubtful: self.doubtful,
             unscheduled: self.unscheduled,
             terminating: self.terminating,
-            hidden: 0,
             by_template: self
                 .by_template
                 .iter()

@@ -163,7 +163,6 @@ fn counts_by_owner() {
             unscheduled: 2,
             doubtful: 0,
             terminating: 1,
-            hidden: 0,
             by_template: vec![(0, 3), (7, 1)],
             unscheduled_since: vec![
                 (UnixSeconds(5).timestamp(), 1),

@@ -164,8 +164,6 @@ pub struct PodCounts {
     pub unscheduled: u32,
     /// Pods that are being deleted.
     pub terminating: u32,
-    /// Pods that ReplicaSets of a Deployment count, and that the watch does not show because they lack our labels.
-    pub hidden: u32,
     /// Active pods by the hash of the template they were created from; 0 for pods without the annotation.
     pub by_template: Vec<(u32, u32)>,
     /// The unscheduled pods by the time since which they have no node, or it is not ready, oldest first.
@@ -184,7 +182,6 @@ impl PodCounts {
             doubtful: self.doubtful + other.doubtful,
             unscheduled: self.unscheduled + other.unscheduled,
             terminating: self.terminating + other.terminating,
-            hidden: self.hidden + other.hidden,
             by_template: merge(self.by_template, other.by_template),
             unscheduled_since: merge(self.unscheduled_since, other.unscheduled_since),
             unscheduled_message: self.unscheduled_message.or(other.unscheduled_message),
@@ -224,9 +221,8 @@ impl WorkloadView {
     #[must_use]
     pub fn has_unlabeled_pods(&self) -> bool {
         self.workload.as_ref().is_some_and(|workload| {
-            let is_counted = self.pods.active < workload.status_replicas;
             workload.fully_labeled_replicas < workload.status_replicas
-                && (is_counted || self.pods.hidden > 0)
+                && self.pods.active < workload.status_replicas
         })
     }
 

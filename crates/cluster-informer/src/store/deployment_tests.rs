@@ -199,26 +199,6 @@ fn f30_pods_that_no_watch_shows_count_in_the_status_of_the_deployment() {
     assert!(!has_unlabeled(&member), "all are labeled");
 }
 
-/// A pod of the new template is seen before any status counts it: it is none of those that lack our labels.
-#[test]
-fn f30_pods_without_our_labels_count_while_the_deployment_rolls() {
-    let mut rolls = deployment("web", "d", 1);
-    rolls["status"]["updatedReplicas"] = json!(0);
-    let mut old = set("old", Some(("web", "d")), 1);
-    old["spec"]["template"]["metadata"]["labels"] = json!({});
-    let mut new = set("new", Some(("web", "d")), 1);
-    new["status"] = json!({ "replicas": 0 });
-    let mut member = Member::new();
-    for object in [rolls, old, new, pod("p1", "new")] {
-        member.show(object);
-    }
-    let view = member.view("web");
-    assert_eq!(view.pods.active, 1);
-    assert!(view.has_unlabeled_pods());
-    member.show(pod("p0", "old"));
-    assert!(!member.view("web").has_unlabeled_pods(), "it was labeled");
-}
-
 #[test]
 fn f30_pods_that_a_replica_set_of_the_deployment_adopted_are_unlabeled_and_late_statuses_are_not() {
     let mut member = Member::new();

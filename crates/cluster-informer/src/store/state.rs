@@ -210,27 +210,10 @@ impl State {
         let sets = (self.replica_sets.table.owned_by(id)).filter(|_| !is_unreadable);
         let sets: Vec<_> = sets.collect();
         see_replica_sets(&mut workload, &sets);
-        let counts = sets.into_iter().map(|set| {
-            let counts = self.pods.counts(set.id());
-            let hidden = (set.status_replicas - labeled(set))
-                .min(set.status_replicas.saturating_sub(counts.active));
-            PodCounts { hidden, ..counts }
-        });
+        let counts = sets.into_iter().map(|set| self.pods.counts(set.id()));
         let pods = counts.fold(PodCounts::default(), PodCounts::plus);
         (Some(workload), pods)
     }
-}
-
-/// The pods of a Deployment's ReplicaSet that have our labels, by its status.
-fn labeled(set: &WorkloadState) -> u32 {
-    let owner = set.owned_by.as_ref();
-    let is_labeled = owner.is_some_and(|owner| owner.template_is_labeled);
-    let labeled = if is_labeled {
-        set.fully_labeled_replicas
-    } else {
-        0
-    };
-    labeled.min(set.status_replicas)
 }
 
 /// Adds to the state of a Deployment what its known ReplicaSets say.
@@ -242,6 +225,16 @@ fn labeled(set: &WorkloadState) -> u32 {
 /// The ReplicaSets are ahead of the status of the Deployment. So as long as all its pods are of one template with our labels, whose
 /// ReplicaSet is known, what this one says counts, whatever the numbers of the Deployment are.
 fn see_replica_sets(deployment: &mut WorkloadState, sets: &[&WorkloadState]) {
+    let labeled = |set: &WorkloadState| {
+        let owner = set.owned_by.as_ref();
+        let is_labeled = owner.is_some_and(|owner| owner.template_is_labeled);
+        let labeled = if is_labeled {
+            set.fully_labeled_replicas
+        } else {
+            0
+        };
+        labeled.min(set.status_replicas)
+    };
     let sum = |of: &dyn Fn(&WorkloadState) -> u32| {
         let numbers = sets.iter().map(|set| of(set));
         numbers.fold(0, u32::saturating_add)
@@ -258,6 +251,6 @@ fn see_replica_sets(deployment: &mut WorkloadState, sets: &[&WorkloadState]) {
         let lowest = sum(&|set| set.lowest_replicas);
         deployment.lowest_replicas = deployment.lowest_replicas.min(lowest);
     } else {
-        deployment.fully_labeled_replicas = sum(&|set| labeled(set)).min(all);
+        deployment.fully_labeled_replicas = sum(&labeled).min(all);
     }
 }
