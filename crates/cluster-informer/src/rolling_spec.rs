@@ -104,7 +104,7 @@ fn is_account<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::
 }
 
 fn is_segment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsOther, D::Error> {
-    is_other(deserializer, "default")
+    is_other(deserializer, &local_defaults::node_segment_id())
 }
 
 pub(crate) fn is_other<'de, D: Deserializer<'de>>(

@@ -101,7 +101,8 @@ pub enum ErrorKind {
 impl Error {
     /// Whether the watch may be unable to continue from its version, so that only a new list helps: the version is too old
     /// (410), newer than a restored server has (504), or nonsense, which makes no valid request or no server understands
-    /// (400, 422 or 500); or there is no such collection any more (404), and what it had is gone if it returns. What a proxy answers, or a server that asks for patience, says nothing about the version.
+    /// (400, 422 or 500); or there is no such collection any more (404), and what it had is gone if it returns. What a proxy
+    /// answers, or a server that asks for patience, says nothing about the version.
     #[must_use]
     pub fn needs_relist(&self) -> bool {
         match &self.kind {

@@ -1,9 +1,10 @@
 //! What it takes to bring a pod from one template to another (L12): a patch, or another pod.
 //!
 //! A patch keeps the pod's id, node and address. The API server lets the images of containers change, labels and annotations, and
-//! tolerations be added; if the set asks for it, CPU and memory are changed as well (see [`resize`](crate::resize)). Everything else recreates the pod, and so does what would have no effect in a running pod: the image
-//! of an init container that is done, and labels or annotations that a container has read into its environment. The annotation of
-//! `kubectl rollout restart` asks for other pods.
+//! tolerations be added; if the set asks for it, CPU and memory are changed as well (see [`resize`](crate::resize)). Everything
+//! else recreates the pod, and so does what would have no effect in a running pod: the image of an init container that is done,
+//! and labels or annotations that a container has read into its environment. The annotation of `kubectl rollout restart` asks for
+//! other pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 

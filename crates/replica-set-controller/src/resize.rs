@@ -6,8 +6,8 @@
 //!                                       '- rejected: 403, 404, 422 -> recreated <- Infeasible: it never has
 //! ```
 //!
-//! The pod carries what it is to get, in the record of the update in place. So whoever goes on sends the same, and a pod that has
-//! the label of a template without its resources is known as such.
+//! The record of the update in place, an annotation of the pod, says what the pod is to get. So another leader sends the same
+//! patch, and a pod that has the label of a template without its resources is known as such.
 
 use std::collections::{BTreeMap, BTreeSet};
 
