@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fedrs_tests::{ReadyWatcher, SimFederation, SimFederationSpec, even, frs};
+use fedrs_tests::{ReadyWatcher, SimFederation, SimFederationSpec, even, frs, minutes};
 use serde_json::{Value, json};
-use sim_cluster::{RequestMatcher, Verb};
+use sim_cluster::{RequestMatcher, Status, Verb};
 
 #[tokio::test(start_paused = true)]
 async fn f28_rejected_replicas_run_elsewhere_and_return() {
@@ -122,6 +122,33 @@ async fn f39_a_member_whose_watches_are_silent_gives_up_nothing_elsewhere() {
                     .starts_with("True")
         })
         .await;
+}
+
+/// Deployments are watched once the first FederatedDeployment needs them, and one member answers later than the others.
+#[tokio::test(start_paused = true)]
+async fn f23_the_first_deployment_of_a_federation_is_laid_out_over_all_members() {
+    let mut federation = SimFederation::start(SimFederationSpec::default()).await;
+    minutes(5).await;
+    let lists = RequestMatcher::all()
+        .verb(Verb::List)
+        .resource("deployments");
+    let busy = Status::new(503, "ServiceUnavailable", "the server is starting");
+    federation.member("c").faults().refuse(lists, 2, busy);
+    federation.deploys("web");
+    federation.create(&frs("web", 12, &even(false))).await;
+    federation
+        .wait_until("all replicas run", 60, async |federation| {
+            federation.available("web") == 12
+        })
+        .await;
+    assert_eq!(federation.member("c").faults().counts().refused, 2);
+    let frs = federation.frs("web").await;
+    let clusters = frs["status"]["clusters"].as_array().unwrap();
+    let replicas: Vec<_> = clusters
+        .iter()
+        .map(|cluster| cluster["replicas"].as_u64())
+        .collect();
+    assert_eq!(replicas, [Some(4); 3]);
 }
 
 #[tokio::test(start_paused = true)]

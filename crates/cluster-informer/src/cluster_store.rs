@@ -46,10 +46,10 @@ pub struct ClusterStore {
     pub(crate) returned: Notify,
     /// Makes the watch of the nodes list again.
     pub(crate) relist_nodes: Arc<Notify>,
-    /// Whether Deployments are watched.
-    deployments: watch::Sender<bool>,
-    /// Whether LocalReplicaSets are watched.
-    local_replica_sets: watch::Sender<bool>,
+    /// Since when Deployments are watched.
+    deployments: watch::Sender<Option<Timestamp>>,
+    /// Since when LocalReplicaSets are watched.
+    local_replica_sets: watch::Sender<Option<Timestamp>>,
 }
 
 /// The stores of the namespaces.
@@ -63,8 +63,8 @@ impl ClusterStore {
             parts: RwLock::default(),
             returned: Notify::new(),
             relist_nodes: Arc::default(),
-            deployments: watch::Sender::new(false),
-            local_replica_sets: watch::Sender::new(false),
+            deployments: watch::Sender::default(),
+            local_replica_sets: watch::Sender::default(),
         }
     }
 
@@ -73,7 +73,11 @@ impl ClusterStore {
     pub(crate) fn set_scope(&self, scope: &WatchScope) -> Vec<(Option<String>, Arc<MemberStore>)> {
         let mut parts = self.parts.write();
         let WatchScope::Namespaces(names) = scope else {
-            for store in parts.take().unwrap_or_default().values() {
+            let before = parts.take();
+            if before.is_some() {
+                self.whole.begin_watch();
+            }
+            for store in before.unwrap_or_default().values() {
                 store.move_requests(&self.whole, None);
             }
             return vec![(None, Arc::clone(&self.whole))];
@@ -126,8 +130,8 @@ impl ClusterStore {
         [&self.whole].into_iter().chain(parts).cloned().collect()
     }
 
-    /// Whether workloads of this kind are watched, now and from when on; `None` of one that always is.
-    pub(crate) fn asked_for(&self, kind: LocalKind) -> Option<&watch::Sender<bool>> {
+    /// Since when workloads of this kind are watched; `None` of one that always is.
+    pub(crate) fn asked_for(&self, kind: LocalKind) -> Option<&watch::Sender<Option<Timestamp>>> {
         match kind {
             LocalKind::ReplicaSet => None,
             LocalKind::Deployment => Some(&self.deployments),
@@ -367,6 +371,38 @@ mod tests {
                 "{healths:?} {seconds}"
             );
         }
+    }
+
+    /// A kind from the first question on, a namespace from its turn on.
+    #[test]
+    fn f23_the_first_lists_are_waited_for_from_when_they_are_needed() {
+        let time = Arc::new(AtomicI64::new(1000));
+        let clock = Arc::clone(&time);
+        let clock = Arc::new(move || Timestamp::from_second(clock.load(Relaxed)).unwrap());
+        let store = ClusterStore::new(clock, Duration::from_secs(30));
+        let since = |kind, namespace: &str| {
+            let key = WorkloadKey::new(namespace, "web").with_kind(kind);
+            let since = store.watched_since(&key);
+            since.map(Timestamp::as_second)
+        };
+        let [replica_set, deployment] = [LocalKind::ReplicaSet, LocalKind::Deployment];
+        time.store(1010, Relaxed);
+        assert_eq!(since(replica_set, "shop"), Some(1000));
+        assert_eq!(since(deployment, "shop"), None);
+        store.watch(deployment);
+        time.store(1020, Relaxed);
+        store.watch(deployment);
+        assert_eq!(since(deployment, "shop"), Some(1010));
+        store.set_scope(&WatchScope::Namespaces(["shop".to_owned()].into()));
+        for kind in [replica_set, deployment] {
+            assert_eq!(
+                [since(kind, "shop"), since(kind, "blog")],
+                [Some(1020), None]
+            );
+        }
+        time.store(1030, Relaxed);
+        store.set_scope(&WatchScope::All);
+        assert_eq!(since(deployment, "blog"), Some(1030));
     }
 
     /// An API server that starts rejects the credentials first, then it is not ready.

@@ -269,7 +269,7 @@ impl Informer {
             return;
         };
         let mut asked_for = asked_for.subscribe();
-        if asked_for.wait_for(|asked| *asked).await.is_ok() {
+        if asked_for.wait_for(Option::is_some).await.is_ok() {
             let handler = self.handler(Watch::Workloads(T::KIND), &store);
             Box::pin(reflector.run::<T, _>(handler)).await;
         }

@@ -1,6 +1,7 @@
 //! What checks read of a member cluster.
 
 use fedrs_api::{LocalKind, WorkloadKey};
+use jiff::Timestamp;
 
 use crate::{
     cluster_info::ClusterInfo,
@@ -51,6 +52,10 @@ pub trait MemberView: Send + Sync + 'static {
     /// Watches workloads of this kind from now on, in all namespaces that are watched. Until then those other than ReplicaSets cost
     /// no request. May be called again.
     fn watch(&self, _kind: LocalKind) {}
+    /// Since when workloads of the kind of `key` are watched in its namespace; `None` if they are not. The first list takes its time.
+    fn watched_since(&self, _key: &WorkloadKey) -> Option<Timestamp> {
+        None
+    }
     /// The namespaces whose views are not up to date, if each is watched by itself.
     fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
         Vec::new()

@@ -88,7 +88,7 @@ impl MemberStore {
 
     fn on(nodes: Arc<RwLock<NodeTable>>, clock: Clock, stale_after: SignedDuration) -> Self {
         Self {
-            state: RwLock::new(State::on(PodTable::on(Arc::clone(&nodes)))),
+            state: RwLock::new(State::on(PodTable::on(Arc::clone(&nodes)), clock())),
             nodes,
             clock,
             stale_after,
@@ -97,6 +97,16 @@ impl MemberStore {
             local_replica_sets: Signals::default(),
             pods: Signals::default(),
         }
+    }
+
+    /// Its watches begin again, with nothing known.
+    pub(crate) fn begin_watch(&self) {
+        self.state.write().watched_since = (self.clock)();
+    }
+
+    /// Since when it is filled.
+    pub(crate) fn watched_since(&self) -> Timestamp {
+        self.state.read().watched_since
     }
 
     /// Forgets the workloads and pods.

@@ -1,8 +1,7 @@
 //! What others see of a member: a workload by the store of its namespace, the member by all stores together.
 
-use std::mem;
-
 use fedrs_api::{LocalKind, WorkloadKey};
+use jiff::Timestamp;
 
 use super::ClusterStore;
 use crate::{
@@ -45,7 +44,19 @@ impl MemberView for ClusterStore {
 
     fn watch(&self, kind: LocalKind) {
         if let Some(watched) = self.asked_for(kind) {
-            watched.send_if_modified(|watched| !mem::replace(watched, true));
+            watched.send_if_modified(|since| {
+                let begins = since.is_none();
+                since.get_or_insert_with(|| (self.clock())());
+                begins
+            });
+        }
+    }
+
+    fn watched_since(&self, key: &WorkloadKey) -> Option<Timestamp> {
+        let of_namespace = self.of(&key.namespace)?.watched_since();
+        match self.asked_for(key.kind) {
+            None => Some(of_namespace),
+            Some(of_kind) => of_kind.borrow().map(|since| since.max(of_namespace)),
         }
     }
 

@@ -62,6 +62,8 @@ impl LocalWorkloads {
 
 #[derive(Debug)]
 pub(super) struct State {
+    /// Since when it is filled.
+    pub(super) watched_since: Timestamp,
     pub(super) replica_sets: LocalWorkloads,
     pub(super) deployments: LocalWorkloads,
     pub(super) local_replica_sets: LocalWorkloads,
@@ -81,8 +83,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn on(pods: PodTable) -> Self {
+    pub(super) fn on(pods: PodTable, watched_since: Timestamp) -> Self {
         Self {
+            watched_since,
             replica_sets: LocalWorkloads::default(),
             deployments: LocalWorkloads::default(),
             local_replica_sets: LocalWorkloads::default(),

@@ -311,14 +311,16 @@ impl<'a> MemberEvaluation<'a> {
         open.map_or(0, u64::from)
     }
 
-    /// Until when nothing is decided before the first answer of the member. One without replicas of the set is not waited for. A
-    /// set that no status has placed may have replicas anywhere: that of an earlier leader was perhaps never stored.
+    /// Until when nothing is decided before the first answer of the member. One without replicas of the set is waited for by a new
+    /// set, which is then laid out over all members at once. A set that no status has placed may have replicas anywhere: that of an
+    /// earlier leader was perhaps never stored.
     pub(super) fn awaited_until(&self, settings: &Config) -> Option<Timestamp> {
         let member = self.member;
         let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0);
         match self.eligibility {
             Eligibility::Joining { until } => {
-                let is_awaited = member.awaited || had_replicas || self.previously_desired() > 0;
+                let had_replicas = had_replicas || self.previously_desired() > 0;
+                let is_awaited = member.awaited || !self.is_placed || had_replicas;
                 is_awaited.then_some(until)
             }
             Eligibility::Unknown { .. } if !self.is_placed => {

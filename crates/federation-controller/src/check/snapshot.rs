@@ -116,9 +116,10 @@ pub struct Member {
     pub stabilizes_at: Option<Timestamp>,
     /// Whether it has nodes, and none of them is ready.
     pub no_ready_nodes: bool,
-    /// When it was added, or the controller started.
+    /// When it was added, or the controller started, or the first set needed to know its workloads of this kind: its first answer is
+    /// waited for.
     pub joined: Timestamp,
-    /// Whether every set waits for its first answer, because the controller has just started. Otherwise those wait that had
+    /// Whether every set waits for its first answer, because the controller has just started. Otherwise those wait that are new, or had
     /// replicas in it.
     pub awaited: bool,
     /// Since when it has no kubeconfig: a removed member is a lost one, with its grace period.

@@ -426,6 +426,7 @@ impl MemberState {
         };
         let error = self.source_error.as_ref().filter(|_| !self.followed);
         let lacks_kind = store.is_some_and(|store| store.lacks(key.kind));
+        let watched_since = store.and_then(|store| store.watched_since(key));
         check::Member {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
@@ -434,7 +435,7 @@ impl MemberState {
             outage: Outage::None,
             stabilizes_at: None,
             no_ready_nodes: self.contact() == Contact::NoReadyNodes,
-            joined: self.joined,
+            joined: watched_since.map_or(self.joined, |since| since.max(self.joined)),
             awaited: self.initial,
             removed: self.removed,
             invalid_kubeconfig: error.map(ToString::to_string),

@@ -171,6 +171,23 @@ fn f23_a_new_member_is_awaited_for_a_few_seconds() {
     );
 }
 
+/// Workloads of a kind are watched once the first set needs them: a member that has been one for long joins the others then.
+#[test]
+fn f23_a_new_set_is_laid_out_over_all_members_once_its_kind_is_listed_in_them() {
+    let mut world = World::new(frs(12, even(false)), &["a", "b", "c"]);
+    world.members[2].sync = SyncState::NotSynced;
+    (world.members[2].joined, world.members[2].awaited) = (at(0), false);
+    let decided = world.check();
+    assert_eq!(
+        (decided.actions, decided.next_check),
+        (vec![], Some(at(10)))
+    );
+    world.now = 1;
+    world.members[2].sync = SyncState::Synced;
+    world.settle(1);
+    assert_eq!(world.placed(), [4, 4, 4]);
+}
+
 /// Found by the simulation: the host could not be reached after the creation of a set, and the next controller created it in other
 /// members, while one of those that had it did not accept the credentials yet.
 #[test]
