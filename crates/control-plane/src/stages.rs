@@ -3,6 +3,7 @@
 //! ```text
 //! pod bound -> all containers run -> ready, once its readiness gates are open
 //! image changed -> that container has another id, and one restart more
+//! CPU or memory changed -> that container has them, and runs on
 //! image of a registry `*.invalid` -> waiting: it can't be pulled
 //! deletion -> gone at once
 //! ```
@@ -25,8 +26,8 @@ phase: Running
 /// In jq: `containers` if containers are to be started, `readiness` if the condition `Ready` is to follow the others, `settled`
 /// otherwise. One expression decides, so that no two stages apply to one pod.
 const POD_STATE: &str = r#"
-[.spec.containers[] | [.name, .image]] as $wanted
-| [.status.containerStatuses[]? | [.name, .image]] as $found
+[.spec.containers[] | [.name, .image, .resources // {}]] as $wanted
+| [.status.containerStatuses[]? | [.name, .image, .resources // {}]] as $found
 | [.status.conditions[]? | select(.status == "True") | .type] as $true
 | (["ContainersReady", .spec.readinessGates[]?.conditionType] - $true == []) as $ready
 | if .status.phase == "Failed" or .status.phase == "Succeeded" then "settled"
@@ -42,7 +43,7 @@ const GATES: &str = r#"{{ $true := dict }}
 {{ range .spec.readinessGates }}{{ if not (hasKey $true .conditionType) }}{{ $open = false }}{{ end }}{{ end }}
 "#;
 
-/// After [`GATES`]. Address, start time and the containers whose image has not changed stay as they are.
+/// After [`GATES`]. Address, start time and the containers whose image has not changed stay as they are, but for CPU and memory.
 const CONTAINERS: &str = r#"{{ $now := Now }}
 {{ $known := dict }}
 {{ range .status.containerStatuses }}{{ $_ := set $known .name . }}{{ end }}
@@ -73,10 +74,11 @@ containerStatuses:
 {{ $before := dict }}
 {{ if hasKey $known .name }}{{ $before = get $known .name }}{{ end }}
 {{ if eq .image ($before.image | default "") }}
-- {{ $before | toJson }}
+- {{ set $before "resources" (.resources | default dict) | toJson }}
 {{ else if .image | splitList "/" | first | hasSuffix ".invalid" }}
 - name: {{ .name | Quote }}
   image: {{ .image | Quote }}
+  resources: {{ .resources | default dict | toJson }}
   imageID: ""
   ready: false
   started: false
@@ -89,6 +91,7 @@ containerStatuses:
 {{ else }}
 - name: {{ .name | Quote }}
   image: {{ .image | Quote }}
+  resources: {{ .resources | default dict | toJson }}
   imageID: {{ .image | sha256sum | printf "kwok@sha256:%s" | Quote }}
   containerID: {{ printf "kwok://%s" uuidv4 | Quote }}
   ready: true

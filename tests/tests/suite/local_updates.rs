@@ -24,6 +24,10 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             LocalReplicaSets
         ),
         scenario!(
+            local_updates::l12_cpu_is_changed_in_running_pods,
+            LocalReplicaSets
+        ),
+        scenario!(
             local_updates::l12_l14_other_fields_recreate_pods_under_their_names,
             LocalReplicaSets
         ),
@@ -157,6 +161,35 @@ async fn l12_l14_an_image_is_updated_in_place(env: &mut TestEnvironment) {
     let is_restarted = |text: &String| text == "\"registry.example/main:2\" 1";
     assert!(images.values().all(is_restarted), "{images:?}");
     pods.assert_never_below(4);
+}
+
+async fn l12_cpu_is_changed_in_running_pods(env: &mut TestEnvironment) {
+    started(env, 6, 2).await;
+    let cpu = |amount: &str| {
+        let resources = json!({ "requests": { "cpu": amount } });
+        let container =
+            json!({ "name": "main", "image": "registry.example/main:1", "resources": resources });
+        json!({ "spec": {
+            "deploymentStrategy": { "resourceUpdates": "Resize" },
+            "template": { "spec": { "containers": [container] } },
+        } })
+    };
+    local(env).patch(&cpu("100m")).await;
+    until_updated(env, 6).await;
+    let before = of_pods(env, |pod| format!("{} {}", place(pod), container_id(pod)));
+    let before = before.await;
+    let pods = env.watch(local(env).name()).await;
+    local(env).patch(&cpu("200m")).await;
+    until_updated(env, 6).await;
+    let after = of_pods(env, |pod| format!("{} {}", place(pod), container_id(pod)));
+    assert_eq!(after.await, before, "no container is restarted");
+    let amounts = of_pods(env, |pod| {
+        text(&pod["status"]["containerStatuses"][0]["resources"]["requests"]["cpu"]).to_owned()
+    });
+    let amounts = amounts.await;
+    assert!(amounts.values().all(|cpu| cpu == "200m"), "{amounts:?}");
+    // Their containers run on.
+    pods.assert_never_below(6);
 }
 
 async fn l12_l14_other_fields_recreate_pods_under_their_names(env: &mut TestEnvironment) {
