@@ -96,20 +96,16 @@ impl LocalController {
         }
         let store = Arc::new(Store::default());
         let queue = Queue::new(&self.metrics);
-        let executor = Executor {
+        let executor = Arc::new(Executor {
             client: self.client.clone(),
             store: Arc::clone(&store),
             queue: queue.clone(),
             metrics: self.metrics.clone(),
             call_timeout: self.config.call_timeout,
             permits: Semaphore::new(self.config.concurrent_requests as usize),
-        };
+        });
         let publisher = Publisher {
-            client: self.client.clone(),
-            store: Arc::clone(&store),
-            queue: queue.clone(),
-            metrics: self.metrics.clone(),
-            call_timeout: self.config.call_timeout,
+            executor: Arc::clone(&executor),
             status_delay: self.config.status_delay,
         };
         Arc::new(Reconciler {

@@ -19,6 +19,7 @@ use serde::{
 use tokio::sync::Semaphore;
 
 use crate::{
+    entry::{Entry, SetObject},
     key::Changed,
     metrics::LocalMetrics,
     queue::Queue,
@@ -303,6 +304,29 @@ impl Executor {
             }
         }
         true
+    }
+
+    /// Reads a set. Returns whether it exists, and is not being deleted.
+    pub(crate) async fn refresh_set(&self, entry: &Entry) -> bool {
+        let (path, uid) = (entry.key.path(), &entry.uid);
+        match self
+            .call(calls::get::<SetObject>(&self.client, &path))
+            .await
+        {
+            Ok(set) if set.metadata.uid.as_ref() == Some(uid) => {
+                let exists = set.metadata.deletion_timestamp.is_none();
+                self.show(|state| state.update_set(set));
+                exists
+            }
+            Err(error) if error.code() != Some(404) => {
+                tracing::warn!(set = %entry.key, %error, "failed to read a set");
+                false
+            }
+            _ => {
+                self.show(|state| state.remove_set_of(&entry.key, uid));
+                false
+            }
+        }
     }
 
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<ObservedPod, CallError> {

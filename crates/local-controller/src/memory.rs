@@ -18,6 +18,8 @@ use crate::{disruption::BudgetMemory, key::SetKey, report::Progress, retry::paus
 pub(crate) struct Memory {
     /// The uid of the set.
     pub(crate) uid: String,
+    /// When a watch or a read last showed that it exists, as far as creations need to know.
+    pub(crate) existed: Option<Instant>,
     pub(crate) slow_start: SlowStart,
     /// The revision that was kept.
     pub(crate) kept: Option<Kept>,
@@ -142,6 +144,7 @@ impl Memories {
         let memory = memory.filter(|memory| memory.uid == uid);
         memory.unwrap_or_else(|| Memory {
             uid: uid.to_owned(),
+            existed: Some(Instant::now()),
             ..Memory::default()
         })
     }

@@ -2,18 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use controller_base::calls::{self, within};
+use controller_base::calls;
 use fedrs_api::LocalReplicaSetStatus;
-use kube::Client;
 use tokio::time::Instant;
 
 use crate::{
     entry::{Entry, SetObject},
-    key::SetKey,
+    execute::Executor,
     memory::Memory,
-    metrics::LocalMetrics,
-    queue::Queue,
-    store::{State, Store},
 };
 
 /// The pause before a status that was not written is decided again.
@@ -21,11 +17,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Writes the statuses of sets.
 pub(crate) struct Publisher {
-    pub(crate) client: Client,
-    pub(crate) store: Arc<Store>,
-    pub(crate) queue: Queue,
-    pub(crate) metrics: LocalMetrics,
-    pub(crate) call_timeout: Duration,
+    pub(crate) executor: Arc<Executor>,
     /// The shortest time between two statuses of a set.
     pub(crate) status_delay: Duration,
 }
@@ -65,34 +57,22 @@ impl Publisher {
         memory.written = Some(Instant::now());
         let path = entry.key.path();
         let of = (Some(&*entry.uid), Some(&*entry.version));
-        let call = calls::put_status::<SetObject>(&self.client, &path, of, status);
-        let error = match within(self.call_timeout, call).await {
+        let executor = &self.executor;
+        let call = calls::put_status::<SetObject>(&executor.client, &path, of, status);
+        let error = match executor.call(call).await {
             Ok(object) => {
-                self.store.update(|state| state.update_set(object));
+                executor.store.update(|state| state.update_set(object));
                 return Ok(());
             }
             Err(error) => error,
         };
         let is_outdated = error.is_failed_test() || matches!(error.code(), Some(404 | 409));
         if !is_outdated {
-            self.metrics.failed_requests.inc();
+            executor.metrics.failed_requests.inc();
             tracing::warn!(set = %entry.key, %error, "failed to write the status");
         }
-        self.read_again(&entry.key).await;
+        // It has changed meanwhile, or is gone, or its status may have been written.
+        executor.refresh_set(entry).await;
         Err(Unpublished)
-    }
-
-    /// Reads a set that has changed meanwhile, or whose status may have been written.
-    async fn read_again(&self, key: &SetKey) {
-        let path = key.path();
-        let call = calls::get::<SetObject>(&self.client, &path);
-        if let Ok(object) = within(self.call_timeout, call).await {
-            let changed = self
-                .store
-                .update(|state: &mut State| state.update_set(object));
-            for key in changed {
-                self.queue.add(key, Duration::ZERO);
-            }
-        }
     }
 }

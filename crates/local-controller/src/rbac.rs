@@ -24,7 +24,7 @@ pub fn manifests(namespace: Option<&str>, account: Option<&str>) -> Vec<Manifest
 fn cluster() -> Vec<Grant> {
     vec![
         grant(
-            "List and watch LocalReplicaSets; read one that has changed, and before pods are adopted for it",
+            "List and watch LocalReplicaSets; read one that has changed, and before pods are adopted or created for it",
             (FEDRS, "localreplicasets"),
             &["get", "list", "watch"],
         ),

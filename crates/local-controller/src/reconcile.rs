@@ -8,7 +8,7 @@ use std::{
 };
 
 use controller_base::{
-    calls::{self, CallError, within},
+    calls::CallError,
     clock::Clock,
     event::Event,
     event_recorder::{EventRecorder, InvolvedObject},
@@ -21,11 +21,12 @@ use planted_bugs::{PlantedBug, is_planted};
 use replica_set_controller::{
     Action, Change, Created, Life, Plan, Pod, Request, Requests, Set, Wait, step,
 };
+use tokio::time::Instant;
 
 use crate::{
     config::LocalControllerConfig,
     disruption::Budgets,
-    entry::{Entry, SetObject, ValidSet},
+    entry::{Entry, ValidSet},
     events::events,
     execute::{Executed, Executor, Outcome},
     key::SetKey,
@@ -40,13 +41,15 @@ use crate::{
 
 /// The pause before what could not be read is read again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long pods are created for a set that was known to exist, before it is read again.
+const EXISTS_FOR: Duration = Duration::from_secs(1);
 
 /// What the workers share.
 pub(crate) struct Reconciler {
     pub(crate) client: Client,
     pub(crate) store: Arc<Store>,
     pub(crate) queue: Queue,
-    pub(crate) executor: Executor,
+    pub(crate) executor: Arc<Executor>,
     pub(crate) publisher: Publisher,
     pub(crate) recorder: EventRecorder,
     pub(crate) clock: Clock,
@@ -205,7 +208,7 @@ impl Reconciler {
                 &mut memory.budget,
             )
             .await;
-        let executed = self.act((snapshot, valid), &plan, memory, watched).await;
+        let (executed, is_gone) = self.act((snapshot, valid), &plan, memory, watched).await;
         let has_more = plan
             .waits
             .iter()
@@ -225,7 +228,7 @@ impl Reconciler {
         }
         // What a read shows anew has brought the set back into the queue.
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
-        let again = executed.iter().any(is_outdated).then_some(RETRY);
+        let again = (is_gone || executed.iter().any(is_outdated)).then_some(RETRY);
         let report = status(memory);
         let publish = self
             .publisher
@@ -246,14 +249,14 @@ impl Reconciler {
         delays.chain(budget).min()
     }
 
-    /// Carries out what the plan allows.
+    /// Carries out what the plan allows. Returns also whether the set may be gone, and gets no pods.
     async fn act<'a>(
         &self,
         (snapshot, valid): (&Snapshot, &ValidSet),
         plan: &'a Plan<'a>,
-        memory: &Memory,
+        memory: &mut Memory,
         watched: &Watched,
-    ) -> Vec<Executed<'a>> {
+    ) -> (Vec<Executed<'a>>, bool) {
         let now = self.clock.now();
         let requests = Requests {
             set: &valid.set,
@@ -262,9 +265,15 @@ impl Reconciler {
             now,
         };
         let entry = &snapshot.entry;
-        let actions = self.permitted(entry, &plan.actions, memory, now).await;
-        let requests = with_requests(&actions, &requests);
-        self.executor.carry_out(&valid.set, requests, watched).await
+        let is_gone = !self.may_get_pods(entry, &plan.actions, memory).await;
+        let permitted = plan.actions.iter().filter(|action| {
+            let adds = matches!(action, Action::Adopt { .. } | Action::Create { .. });
+            let pod = action.pod();
+            !(is_gone && adds || pod.is_some_and(|pod| memory.holds(pod.uid, now)))
+        });
+        let requests = with_requests(permitted, &requests);
+        let executed = self.executor.carry_out(&valid.set, requests, watched);
+        (executed.await, is_gone)
     }
 
     /// How pods of earlier templates get to the current one.
@@ -317,42 +326,27 @@ impl Reconciler {
         self.recorder.record(&involved(entry), event);
     }
 
-    /// The actions that may be carried out now: none on a pod whose last request has just failed, and no adoption for a set that was
-    /// deleted meanwhile, whose pods the garbage collector would delete.
-    async fn permitted<'a>(
+    /// Whether none of the actions adds a pod to a set that was deleted meanwhile, while its watch is behind: the garbage collector
+    /// would delete the pod, and each one after it.
+    async fn may_get_pods(
         &self,
         entry: &Entry,
-        actions: &'a [Action<'a>],
-        memory: &Memory,
-        now: Timestamp,
-    ) -> Vec<&'a Action<'a>> {
-        let is_adoption = |action: &&Action<'_>| matches!(action, Action::Adopt { .. });
-        let may_adopt =
-            !actions.iter().any(|action| is_adoption(&action)) || self.exists(entry).await;
-        let holds = |action: &&Action<'_>| {
-            let pod = action.pod();
-            pod.is_some_and(|pod| memory.holds(pod.uid, now))
-        };
-        let permitted = actions
-            .iter()
-            .filter(|action| !holds(action) && (may_adopt || !is_adoption(action)));
-        permitted.collect()
-    }
-
-    /// Whether the set exists and is not being deleted, as a read shows that no watch is behind.
-    async fn exists(&self, entry: &Entry) -> bool {
-        let path = entry.key.path();
-        let call = calls::get::<SetObject>(&self.client, &path);
-        match within(self.config.call_timeout, call).await {
-            Ok(set) => {
-                let metadata = &set.metadata;
-                metadata.uid.as_ref() == Some(&entry.uid) && metadata.deletion_timestamp.is_none()
-            }
-            Err(error) => {
-                tracing::warn!(set = %entry.key, %error, "adopts no pods: failed to read the set");
-                false
-            }
+        actions: &[Action<'_>],
+        memory: &mut Memory,
+    ) -> bool {
+        let existed = memory.existed.map(|at| at.elapsed());
+        let is_known = existed.is_some_and(|age| age < EXISTS_FOR);
+        let needs_read = actions.iter().any(|action| match action {
+            Action::Adopt { .. } => true,
+            Action::Create { .. } => !is_known,
+            _ => false,
+        });
+        if !needs_read {
+            return true;
         }
+        let exists = self.executor.refresh_set(entry).await;
+        memory.existed = exists.then(Instant::now);
+        exists
     }
 
     /// Remembers what became of the requests. Returns whether a pod was changed.
@@ -448,11 +442,11 @@ fn nodes_evict_at(snapshot: &Snapshot, valid: &ValidSet, now: Timestamp) -> Opti
 
 /// The actions with their requests. None for a pod that is not known any more.
 fn with_requests<'a>(
-    actions: &[&'a Action<'a>],
+    actions: impl Iterator<Item = &'a Action<'a>> + Clone,
     requests: &Requests<'_>,
 ) -> Vec<(&'a Action<'a>, Request)> {
-    let of = requests.of(actions.iter().copied());
-    let pairs = actions.iter().copied().zip(of);
+    let of = requests.of(actions.clone());
+    let pairs = actions.zip(of);
     pairs
         .filter_map(|(action, request)| Some((action, request?)))
         .collect()

@@ -122,7 +122,15 @@ impl State {
         }
     }
 
-    /// A set is gone.
+    /// A read shows that the set with this uid is gone. Another one of its name may have been seen meanwhile.
+    pub(crate) fn remove_set_of(&mut self, key: &SetKey, uid: &str) -> Changed {
+        match self.sets.get(key) {
+            Some(known) if known.uid == uid => self.sets.remove(key),
+            _ => Changed::new(),
+        }
+    }
+
+    /// The watch shows that a set is gone.
     pub(crate) fn remove_set(&mut self, key: &SetKey) -> Changed {
         self.sets.remove(key)
     }

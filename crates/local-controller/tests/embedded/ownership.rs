@@ -133,3 +133,22 @@ async fn c7_pods_of_a_deleted_set_are_not_adopted_from_a_stale_view() {
         assert_eq!(owner(&world, name).await, "");
     }
 }
+
+/// The watch of the set is silent while it is deleted with its pods: the garbage collector would delete each pod that is made in
+/// the place of another, at once.
+#[tokio::test(start_paused = true)]
+async fn c7_a_deleted_set_gets_no_pods_from_a_stale_view() {
+    let world = World::running(3, &json!({})).await;
+    seconds(60).await;
+    world
+        .cluster
+        .faults()
+        .set_resource_stalled("localreplicasets", true);
+    world.writes();
+    world.delete(SET, &json!({})).await;
+    seconds(120).await;
+    let writes = world.writes();
+    let pods = writes.iter().filter(|write| write.contains("/pods"));
+    assert_eq!(pods.count(), 0, "{writes:?}");
+    assert!(writes.len() < 5, "{writes:?}");
+}
