@@ -38,11 +38,13 @@ pub enum PlantedBug {
     StartedUpdatesForgottenByRestart,
     /// Evictions of a LocalReplicaSet begin beside the budget.
     EvictionsBesideTheBudget,
+    /// What the PodDisruptionBudget of a LocalReplicaSet lends to evictions of others is used for updates as well.
+    LentDisruptionsUsed,
 }
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -57,6 +59,7 @@ impl PlantedBug {
         Self::SpeedForgottenByRestart,
         Self::StartedUpdatesForgottenByRestart,
         Self::EvictionsBesideTheBudget,
+        Self::LentDisruptionsUsed,
     ];
 }
 

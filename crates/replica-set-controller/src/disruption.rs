@@ -17,6 +17,7 @@
 //! `status.disruptedPods` is empty and the pods are read again.
 
 use fedrs_api::{LentRecord, LocalRecord};
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::Account,
@@ -138,7 +139,9 @@ impl Lending {
 
     /// What of the budget can't be used for updates and evictions of the controller.
     pub(crate) fn withheld(self, set: &Set<'_>) -> usize {
-        if self.is_settled {
+        if is_planted(PlantedBug::LentDisruptionsUsed) {
+            0
+        } else if self.is_settled {
             self.pods
         } else {
             set.limit()
