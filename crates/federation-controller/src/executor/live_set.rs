@@ -100,7 +100,8 @@ impl<'de> Deserialize<'de> for Controller {
 }
 
 /// The field manager that last wrote the spec, of those that own a field of it. Times are whole seconds: of several managers
-/// with the same time it is not fedrs. It is fedrs if there is no other, as when two controllers handle the same federation.
+/// with the same time it is not fedrs. It is fedrs if there is no other, as when two controllers handle the same federation. The
+/// subresource `scale` records no time: whoever scaled owns the number of replicas only until another one writes it.
 #[derive(Debug, Default)]
 pub(super) struct LastWriter(pub(super) Option<String>);
 
@@ -127,7 +128,8 @@ impl<'de> Deserialize<'de> for LastWriter {
                 let manager = entry.manager.map(|manager| printable(&manager.0));
                 let is_other = manager.as_deref() != Some(fedrs_api::names::FIELD_MANAGER);
                 let time = entry.time.map(|time| printable(&time.0));
-                last = last.take().max(Some(((time, is_other), manager)));
+                let time = (time.is_none(), time, is_other);
+                last = last.take().max(Some((time, manager)));
             }
         })?;
         Ok(Self(last.and_then(|(_, manager)| manager)))
@@ -368,6 +370,16 @@ mod tests {
                     entry("fedrs", late, "f:spec"),
                 ],
                 Some("fedrs"),
+            ),
+            (
+                vec![
+                    json!({
+                        "manager": "kubectl", "subresource": "scale",
+                        "fieldsV1": { "f:spec": { "f:replicas": {} } },
+                    }),
+                    entry("fedrs", late, "f:spec"),
+                ],
+                Some("kubectl"),
             ),
         ] {
             let live = json!({ "metadata": { "managedFields": entries } });
