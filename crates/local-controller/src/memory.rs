@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
 use fedrs_api::{PodTemplate, ResourceUpdates, ValidLocalStrategy};
@@ -122,6 +123,12 @@ impl Memory {
     pub(crate) fn holds(&self, uid: &str, now: Timestamp) -> bool {
         let failing = self.failing.get(uid);
         failing.is_some_and(|failing| failing.retry_at > now)
+    }
+
+    /// How long until a revision that could not be kept is tried again.
+    pub(crate) fn keeps_after(&self) -> Option<Duration> {
+        let at = self.keep_at?;
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
     /// When something is tried again.

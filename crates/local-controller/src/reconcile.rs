@@ -244,9 +244,9 @@ impl Reconciler {
         ];
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
-        let budget = memory.budget.retry_after();
         let delays = until.into_iter().chain(publish).chain(again);
-        delays.chain(budget).min()
+        let delays = delays.chain(memory.budget.retry_after());
+        delays.chain(memory.keeps_after()).min()
     }
 
     /// Carries out what the plan allows. Returns also whether the set may be gone, and gets no pods.

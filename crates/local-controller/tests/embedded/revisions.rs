@@ -1,8 +1,9 @@
 //! ControllerRevisions (L2, L10).
 
 use serde_json::{Value, json};
+use sim_cluster::{RequestMatcher, Status, Verb};
 
-use crate::world::{World, image, text};
+use crate::world::{World, image, seconds, text};
 
 const REVISIONS: &str = "/apis/apps/v1/namespaces/shop/controllerrevisions";
 
@@ -57,6 +58,24 @@ async fn l2_the_revision_id_grows_with_each_change_of_the_spec_and_scaling_updat
     assert!(scaled["revisionId"].as_i64() > first["revisionId"].as_i64());
     assert_eq!(scaled["updateRevision"], first["updateRevision"]);
     assert_eq!(revisions(&world).await.len(), 1);
+}
+
+/// Pods don't wait for their revision, which is tried again although nothing else happens.
+#[tokio::test(start_paused = true)]
+async fn l2_a_revision_that_could_not_be_stored_is_stored_later() {
+    let mut world = World::running(2, &json!({})).await;
+    world.stop_controller().await;
+    let creations = RequestMatcher::all()
+        .verb(Verb::Create)
+        .resource("controllerrevisions");
+    let busy = Status::new(503, "ServiceUnavailable", "busy");
+    world.cluster.faults().refuse(creations, 1, busy);
+    world.patch_set(&image("web:2")).await;
+    world.start_controller();
+    world.settle(2).await;
+    assert_eq!(revisions(&world).await.len(), 1);
+    seconds(40).await;
+    assert_eq!(revisions(&world).await.len(), 2);
 }
 
 /// Without the ControllerRevision of their template, pods are recreated: nobody knows what changes.

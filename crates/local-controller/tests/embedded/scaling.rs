@@ -7,11 +7,12 @@ use sim_cluster::{RequestMatcher, Status, Verb};
 
 use crate::world::{PODS, SET, World, seconds, set};
 
-/// Creations and deletions of pods among the writes.
+/// Creations and deletions of pods among the writes, without those that found another version of the pod.
 fn of_pods(writes: &[String]) -> (usize, usize) {
     let created = |write: &&String| write.starts_with("POST") && write.contains("/pods");
     let deleted = |write: &&String| write.starts_with("DELETE") && write.contains("/pods");
-    let count = |of: &dyn Fn(&&String) -> bool| writes.iter().filter(of).count();
+    let writes = writes.iter().filter(|write| !write.ends_with(" 409"));
+    let count = |of: &dyn Fn(&&String) -> bool| writes.clone().filter(of).count();
     (count(&created), count(&deleted))
 }
 

@@ -39,7 +39,10 @@ pub(super) fn of_status(observed: &Observed, change: &Change) -> Option<Violatio
         });
     }
     let since = observed.lag.since();
-    let pods: Vec<_> = observed.pods_of(&uid, set).collect();
+    // Somebody may have taken one out of the set just now.
+    let pods = observed.pods.iter();
+    let pods = pods.filter(|(_, pod)| pod.was_of(&uid, name, since));
+    let pods: Vec<_> = pods.map(|(uid, pod)| (uid.as_str(), pod)).collect();
     // A pod that is not available uses the budget anyway (L22).
     let costs = pods
         .iter()

@@ -33,6 +33,8 @@ pub(super) struct Pod {
     pub(super) is_removed_by_set: bool,
     /// Since when it has counted as a pod of its set, or not.
     pub(super) changed: Instant,
+    /// Its controller and labels before that.
+    before: Option<(Option<(String, String)>, Value)>,
     /// When it was ready, on a node that was: since when, and until when.
     ready: Vec<(Instant, Option<Instant>)>,
     /// When the controller or an eviction last made it unavailable, or began to.
@@ -53,6 +55,7 @@ impl Pod {
             is_ready: false,
             restarting: BTreeMap::new(),
             changed: Instant::now(),
+            before: None,
             ready: Vec::new(),
             disrupted: None,
         };
@@ -70,6 +73,7 @@ impl Pod {
             (&controller, labels, is_live) == (&self.controller, &self.labels, self.is_live);
         if !is_same {
             self.changed = Instant::now();
+            self.before = Some((self.controller.take(), self.labels.take()));
         }
         (self.controller, self.labels, self.is_live) = (controller, labels.clone(), is_live);
         self.is_ready = has_condition(object, "Ready");
@@ -149,14 +153,25 @@ impl Pod {
 
     /// Whether it belongs to the set, or could be adopted by it.
     pub(super) fn is_of(&self, uid: &str, app: &str) -> bool {
-        let is_ours = self.controller.as_ref().is_none_or(|(of, _)| of == uid);
-        is_ours && self.labels["app"] == app
+        is_of(uid, app, (self.controller.as_ref(), &self.labels))
+    }
+
+    /// Whether it did so at some time since then.
+    pub(super) fn was_of(&self, uid: &str, app: &str, since: Instant) -> bool {
+        let before = self.before.as_ref().filter(|_| self.changed >= since);
+        self.is_of(uid, app)
+            || before
+                .is_some_and(|(controller, labels)| is_of(uid, app, (controller.as_ref(), labels)))
     }
 
     /// Whether the set controls it.
     pub(super) fn is_controlled_by(&self, uid: &str) -> bool {
         self.controller.as_ref().is_some_and(|(of, _)| of == uid)
     }
+}
+
+fn is_of(uid: &str, app: &str, (controller, labels): (Option<&(String, String)>, &Value)) -> bool {
+    controller.is_none_or(|(of, _)| of == uid) && labels["app"] == app
 }
 
 /// The uid and the kind of the controller of an object.
