@@ -42,8 +42,11 @@ impl Revisions<'_> {
             change_cause: entry.change_cause.clone(),
             in_use: in_use.clone(),
         };
-        let is_due = memory.keep_at.is_none_or(|at| at <= Instant::now());
-        if memory.kept.as_ref() == Some(&kept) || !is_due {
+        if memory.kept.as_ref() == Some(&kept) {
+            memory.keep_at = None;
+            return Ok(());
+        }
+        if memory.keep_at.is_some_and(|at| at > Instant::now()) {
             return Ok(());
         }
         let set = &valid.set;

@@ -78,6 +78,27 @@ async fn l2_a_revision_that_could_not_be_stored_is_stored_later() {
     assert_eq!(revisions(&world).await.len(), 2);
 }
 
+/// A user returns to the template before the other one could be stored: nothing is left to try again.
+#[tokio::test(start_paused = true)]
+async fn l2_a_revision_that_nobody_wants_any_more_is_not_tried_again() {
+    let world = World::running(2, &json!({})).await;
+    let creations = RequestMatcher::all()
+        .verb(Verb::Create)
+        .resource("controllerrevisions");
+    let busy = Status::new(503, "ServiceUnavailable", "busy");
+    world.cluster.faults().refuse(creations, 1, busy);
+    world.patch_set(&image("web:2")).await;
+    seconds(2).await;
+    world.patch_set(&image("web:1")).await;
+    world.settle(2).await;
+    seconds(60).await;
+    world.writes();
+    // If it were tried without a pause, this time would never be over.
+    seconds(60).await;
+    assert_eq!(world.writes(), Vec::<String>::new());
+    assert_eq!(revisions(&world).await.len(), 1);
+}
+
 /// Without the ControllerRevision of their template, pods are recreated: nobody knows what changes.
 #[tokio::test(start_paused = true)]
 async fn l12_pods_of_an_unknown_template_are_recreated() {

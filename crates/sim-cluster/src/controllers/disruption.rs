@@ -89,12 +89,16 @@ fn share(amount: &Value, total: i64) -> i64 {
     )
 }
 
-fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), Status> {
+/// Returns when an evicted pod that was not deleted counts again.
+fn recount(
+    context: &Context,
+    (within, name): &(String, String),
+) -> Result<Option<Timestamp>, Status> {
     let Ok(budget) = context
         .api
         .get(&kinds::POD_DISRUPTION_BUDGETS, within, name)
     else {
-        return Ok(());
+        return Ok(None);
     };
     let all = context.api.list(&kinds::PODS, Some(within));
     let matching = all.iter().map(|pod| Pod(pod));
@@ -104,12 +108,14 @@ fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), S
         })
         .collect();
     let now = context.now();
+    let mut again = None;
     ignore_not_found(context.edit(
         MANAGER,
         (&kinds::POD_DISRUPTION_BUDGETS, Some("status")),
         &budget,
         |budget| {
             forget_disrupted(budget, &pods, now);
+            again = counts_again(budget);
             let counts = budget_status(budget, &pods, now);
             let generation = integer(budget, "/metadata/generation").unwrap_or_default();
             let status = &mut budget["status"];
@@ -138,14 +144,27 @@ fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), S
                 now,
             );
         },
-    ))
+    ))?;
+    Ok(again)
 }
 
 /// Whether the pod was evicted, and may not be deleted yet.
 fn is_disrupted(budget: &Value, pod: &str, now: Timestamp) -> bool {
-    let at = budget["status"]["disruptedPods"][pod].as_str();
-    let at = at.and_then(|at| at.parse::<Timestamp>().ok());
-    at.is_some_and(|at| now < at + DELETION_TIMEOUT)
+    let until = disrupted_until(&budget["status"]["disruptedPods"][pod]);
+    until.is_some_and(|until| now < until)
+}
+
+/// Until when a pod that was evicted at this time counts as such.
+fn disrupted_until(evicted_at: &Value) -> Option<Timestamp> {
+    let at: Timestamp = evicted_at.as_str()?.parse().ok()?;
+    Some(at + DELETION_TIMEOUT)
+}
+
+/// When the first of the evicted pods counts again.
+fn counts_again(budget: &Value) -> Option<Timestamp> {
+    let disrupted = object::map(budget, "/status/disruptedPods");
+    let times = disrupted.into_iter().flat_map(|pods| pods.values());
+    times.filter_map(disrupted_until).min()
 }
 
 /// Evicted pods are listed until their deletion is observed, or has failed.
@@ -215,7 +234,10 @@ impl Controller for DisruptionBudgets {
     }
 
     fn sync(&mut self, context: &mut Context, budget: &(String, String)) -> Result<(), Status> {
-        recount(context, budget)
+        if let Some(again) = recount(context, budget)? {
+            self.queue.add_at(budget.clone(), context.instant(again));
+        }
+        Ok(())
     }
 }
 

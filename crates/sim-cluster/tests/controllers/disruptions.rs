@@ -89,3 +89,20 @@ async fn a_pod_that_is_not_ready_may_be_evicted_by_policy() {
         assert_eq!(evict(&cluster, &pods[0]), code, "{policy}");
     }
 }
+
+/// An eviction was granted, and the pod was not deleted; or one of its name was created since.
+#[tokio::test(start_paused = true)]
+async fn an_evicted_pod_that_exists_counts_again_after_two_minutes() {
+    let (cluster, pods) = cluster_with_budget(&json!({ "minAvailable": 2 })).await;
+    let disrupt = |budget: &mut Value| {
+        let disrupted = json!({ &pods[0]: budget["metadata"]["creationTimestamp"] });
+        budget["status"]["disruptedPods"] = disrupted;
+    };
+    let kind = &kinds::POD_DISRUPTION_BUDGETS;
+    let changed = (cluster.api).modify(kind, Some("status"), "default", "web", disrupt);
+    changed.unwrap();
+    cluster.pass(60).await;
+    assert_eq!(status(&cluster)["disruptionsAllowed"], 0);
+    cluster.pass(65).await;
+    assert_eq!(status(&cluster)["disruptionsAllowed"], 1);
+}
