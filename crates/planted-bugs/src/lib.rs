@@ -38,7 +38,7 @@ pub enum PlantedBug {
     StartedUpdatesForgottenByRestart,
     /// Evictions of a LocalReplicaSet begin beside the budget.
     EvictionsBesideTheBudget,
-    /// What the PodDisruptionBudget of a LocalReplicaSet lends to evictions of others is used for updates as well.
+    /// The PodDisruptionBudget of a LocalReplicaSet lends the whole budget to evictions of others, also while updates use it.
     LentDisruptionsUsed,
 }
 

@@ -242,7 +242,9 @@ impl Share<'_> {
     /// What is to be lent.
     fn target(&self, ours: &DisruptionBudget<'_>) -> usize {
         let (lends, limit) = (ours.lends(), self.account.limit);
-        if self.is_needed() {
+        if is_planted(PlantedBug::LentDisruptionsUsed) {
+            limit
+        } else if self.is_needed() {
             lends.min(self.free() - self.wanted())
         } else if self.is_idle && self.wanted == 0 {
             lends.max(self.free()).min(limit)
