@@ -17,7 +17,6 @@
 //! `status.disruptedPods` is empty and the pods are read again.
 
 use fedrs_api::{LentRecord, LocalRecord};
-use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::Account,
@@ -139,9 +138,7 @@ impl Lending {
 
     /// What of the budget can't be used for updates and evictions of the controller.
     pub(crate) fn withheld(self, set: &Set<'_>) -> usize {
-        if is_planted(PlantedBug::LentDisruptionsUsed) {
-            0
-        } else if self.is_settled {
+        if self.is_settled {
             self.pods
         } else {
             set.limit()
@@ -242,9 +239,7 @@ impl Share<'_> {
     /// What is to be lent.
     fn target(&self, ours: &DisruptionBudget<'_>) -> usize {
         let (lends, limit) = (ours.lends(), self.account.limit);
-        if is_planted(PlantedBug::LentDisruptionsUsed) {
-            limit
-        } else if self.is_needed() {
+        if self.is_needed() {
             lends.min(self.free() - self.wanted())
         } else if self.is_idle && self.wanted == 0 {
             lends.max(self.free()).min(limit)

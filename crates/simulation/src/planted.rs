@@ -41,7 +41,7 @@ enum Mode {
     Local,
 }
 
-const BUGS: [Planted; 15] = {
+const BUGS: [Planted; 14] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
@@ -81,7 +81,6 @@ const BUGS: [Planted; 15] = {
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
         of_local(B::StartedUpdatesForgottenByRestart, 401, &[I::Speed]),
         of_local(B::EvictionsBesideTheBudget, 13, &[I::Budget]),
-        of_local(B::LentDisruptionsUsed, 1, &[I::Budget]),
     ]
 };
 
