@@ -49,7 +49,8 @@ pub struct Config {
     /// `never` for ever (F33). 1 h.
     #[serde(with = "duration_or_never")]
     pub unauthorized_grace_period: Option<Duration>,
-    /// How long the controller waits for the first answer of a new member. 10 s.
+    /// How long the controller waits for the first answer of a new member, and for the first list of a kind or namespace there.
+    /// 10 s.
     #[serde(with = "duration")]
     pub joining_timeout: Duration,
     /// How long the deletion of an object waits for a member that does not answer (F5). 10 min.
