@@ -326,8 +326,8 @@ impl Reconciler {
         self.recorder.record(&involved(entry), event);
     }
 
-    /// Whether none of the actions adds a pod to a set that was deleted meanwhile, while its watch is behind: the garbage collector
-    /// would delete the pod, and each one after it.
+    /// Whether the actions may add pods to the set. If it was deleted, and its watch is behind, the garbage collector would delete
+    /// each of them.
     async fn may_get_pods(
         &self,
         entry: &Entry,

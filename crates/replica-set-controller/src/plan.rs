@@ -114,7 +114,7 @@ impl<'a> Action<'a> {
     }
 
     /// Whether the version of the pod is a precondition: a request that arrives late must not make a pod unavailable that was updated
-    /// in the meantime, or belongs to somebody else by then. One that is deleted by force does not change any more. A new pod is changed by
+    /// in the meantime, or that has left the set. One that is deleted by force does not change any more. A new pod is changed by
     /// the scheduler and its kubelet while its gate is opened, which takes nothing from it: if that arrives late, and opens a gate
     /// that was closed since, the patch that was to follow finds another version, and the gate is closed again.
     #[must_use]
