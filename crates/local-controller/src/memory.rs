@@ -19,8 +19,8 @@ use crate::{disruption::BudgetMemory, key::SetKey, report::Progress, retry::paus
 pub(crate) struct Memory {
     /// The uid of the set.
     pub(crate) uid: String,
-    /// When a watch or a read last showed that it exists, as far as creations need to know.
-    pub(crate) existed: Option<Instant>,
+    /// When it was last seen to exist: when this began, or when it was read before pods were added to it.
+    pub(crate) seen: Option<Instant>,
     pub(crate) slow_start: SlowStart,
     /// The revision that was kept.
     pub(crate) kept: Option<Kept>,
@@ -126,7 +126,7 @@ impl Memory {
     }
 
     /// How long until a revision that could not be kept is tried again.
-    pub(crate) fn keeps_after(&self) -> Option<Duration> {
+    pub(crate) fn revision_retry_after(&self) -> Option<Duration> {
         let at = self.keep_at?;
         Some(at.saturating_duration_since(Instant::now()))
     }
@@ -151,7 +151,7 @@ impl Memories {
         let memory = memory.filter(|memory| memory.uid == uid);
         memory.unwrap_or_else(|| Memory {
             uid: uid.to_owned(),
-            existed: Some(Instant::now()),
+            seen: Some(Instant::now()),
             ..Memory::default()
         })
     }

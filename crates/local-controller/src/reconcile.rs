@@ -41,8 +41,8 @@ use crate::{
 
 /// The pause before what could not be read is read again.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long pods are created for a set that was known to exist, before it is read again.
-const EXISTS_FOR: Duration = Duration::from_secs(1);
+/// How long pods are created for a set that was seen to exist, before it is read again.
+const SEEN_FOR: Duration = Duration::from_secs(1);
 
 /// What the workers share.
 pub(crate) struct Reconciler {
@@ -208,7 +208,9 @@ impl Reconciler {
                 &mut memory.budget,
             )
             .await;
-        let (executed, is_gone) = self.act((snapshot, valid), &plan, memory, watched).await;
+        let may_get_pods = self.may_get_pods(entry, &plan.actions, memory).await;
+        let of = (snapshot, valid, may_get_pods);
+        let executed = self.act(of, &plan, memory, watched).await;
         let has_more = plan
             .waits
             .iter()
@@ -228,7 +230,7 @@ impl Reconciler {
         }
         // What a read shows anew has brought the set back into the queue.
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
-        let again = (is_gone || executed.iter().any(is_outdated)).then_some(RETRY);
+        let again = (!may_get_pods || executed.iter().any(is_outdated)).then_some(RETRY);
         let report = status(memory);
         let publish = self
             .publisher
@@ -246,17 +248,17 @@ impl Reconciler {
         let until = time.map(|time| until(self.clock.now(), time));
         let delays = until.into_iter().chain(publish).chain(again);
         let delays = delays.chain(memory.budget.retry_after());
-        delays.chain(memory.keeps_after()).min()
+        delays.chain(memory.revision_retry_after()).min()
     }
 
-    /// Carries out what the plan allows. Returns also whether the set may be gone, and gets no pods.
+    /// Carries out what the plan allows: nothing on a pod whose last request has just failed.
     async fn act<'a>(
         &self,
-        (snapshot, valid): (&Snapshot, &ValidSet),
+        (snapshot, valid, may_get_pods): (&Snapshot, &ValidSet, bool),
         plan: &'a Plan<'a>,
-        memory: &mut Memory,
+        memory: &Memory,
         watched: &Watched,
-    ) -> (Vec<Executed<'a>>, bool) {
+    ) -> Vec<Executed<'a>> {
         let now = self.clock.now();
         let requests = Requests {
             set: &valid.set,
@@ -264,16 +266,13 @@ impl Reconciler {
             pods: &snapshot.pods,
             now,
         };
-        let entry = &snapshot.entry;
-        let is_gone = !self.may_get_pods(entry, &plan.actions, memory).await;
         let permitted = plan.actions.iter().filter(|action| {
-            let adds = matches!(action, Action::Adopt { .. } | Action::Create { .. });
-            let pod = action.pod();
-            !(is_gone && adds || pod.is_some_and(|pod| memory.holds(pod.uid, now)))
+            let adds_pod = matches!(action, Action::Adopt { .. } | Action::Create { .. });
+            let is_held = action.pod().is_some_and(|pod| memory.holds(pod.uid, now));
+            !is_held && (may_get_pods || !adds_pod)
         });
         let requests = with_requests(permitted, &requests);
-        let executed = self.executor.carry_out(&valid.set, requests, watched);
-        (executed.await, is_gone)
+        self.executor.carry_out(&valid.set, requests, watched).await
     }
 
     /// How pods of earlier templates get to the current one.
@@ -326,26 +325,25 @@ impl Reconciler {
         self.recorder.record(&involved(entry), event);
     }
 
-    /// Whether the actions may add pods to the set. If it was deleted, and its watch is behind, the garbage collector would delete
-    /// each of them.
+    /// Whether the actions may add pods to the set, if any does. If it was deleted, and its watch is behind, the garbage collector
+    /// would delete each of them.
     async fn may_get_pods(
         &self,
         entry: &Entry,
         actions: &[Action<'_>],
         memory: &mut Memory,
     ) -> bool {
-        let existed = memory.existed.map(|at| at.elapsed());
-        let is_known = existed.is_some_and(|age| age < EXISTS_FOR);
+        let was_seen = memory.seen.is_some_and(|at| at.elapsed() < SEEN_FOR);
         let needs_read = actions.iter().any(|action| match action {
             Action::Adopt { .. } => true,
-            Action::Create { .. } => !is_known,
+            Action::Create { .. } => !was_seen,
             _ => false,
         });
         if !needs_read {
             return true;
         }
         let exists = self.executor.refresh_set(entry).await;
-        memory.existed = exists.then(Instant::now);
+        memory.seen = exists.then(Instant::now);
         exists
     }
 

@@ -176,13 +176,13 @@ async fn l12_cpu_is_changed_in_running_pods(env: &mut TestEnvironment) {
     };
     local(env).patch(&cpu("100m")).await;
     until_updated(env, 6).await;
-    let before = of_pods(env, |pod| format!("{} {}", place(pod), container_id(pod)));
-    let before = before.await;
+    let running = |pod: &Value| format!("{} {}", place(pod), container_id(pod));
+    let before = of_pods(env, running).await;
     let pods = env.watch(local(env).name()).await;
     local(env).patch(&cpu("200m")).await;
     until_updated(env, 6).await;
-    let after = of_pods(env, |pod| format!("{} {}", place(pod), container_id(pod)));
-    assert_eq!(after.await, before, "no container is restarted");
+    let after = of_pods(env, running).await;
+    assert_eq!(after, before, "no container is restarted");
     let amounts = of_pods(env, |pod| {
         text(&pod["status"]["containerStatuses"][0]["resources"]["requests"]["cpu"]).to_owned()
     });

@@ -316,10 +316,10 @@ impl<'a> MemberEvaluation<'a> {
     /// earlier leader was perhaps never stored.
     pub(super) fn awaited_until(&self, settings: &Config) -> Option<Timestamp> {
         let member = self.member;
-        let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0);
         match self.eligibility {
             Eligibility::Joining { until } => {
-                let had_replicas = had_replicas || self.previously_desired() > 0;
+                let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0)
+                    || self.previously_desired() > 0;
                 let is_awaited = member.awaited || !self.is_placed || had_replicas;
                 is_awaited.then_some(until)
             }

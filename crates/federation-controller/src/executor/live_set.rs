@@ -128,8 +128,8 @@ impl<'de> Deserialize<'de> for LastWriter {
                 let manager = entry.manager.map(|manager| printable(&manager.0));
                 let is_other = manager.as_deref() != Some(fedrs_api::names::FIELD_MANAGER);
                 let time = entry.time.map(|time| printable(&time.0));
-                let time = (time.is_none(), time, is_other);
-                last = last.take().max(Some((time, manager)));
+                let order = (time.is_none(), time, is_other);
+                last = last.take().max(Some((order, manager)));
             }
         })?;
         Ok(Self(last.and_then(|(_, manager)| manager)))

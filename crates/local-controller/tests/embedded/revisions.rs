@@ -60,16 +60,21 @@ async fn l2_the_revision_id_grows_with_each_change_of_the_spec_and_scaling_updat
     assert_eq!(revisions(&world).await.len(), 1);
 }
 
-/// Pods don't wait for their revision, which is tried again although nothing else happens.
-#[tokio::test(start_paused = true)]
-async fn l2_a_revision_that_could_not_be_stored_is_stored_later() {
-    let mut world = World::running(2, &json!({})).await;
-    world.stop_controller().await;
+/// Has the next creation of a ControllerRevision fail.
+fn refuse_one(world: &World) {
     let creations = RequestMatcher::all()
         .verb(Verb::Create)
         .resource("controllerrevisions");
     let busy = Status::new(503, "ServiceUnavailable", "busy");
     world.cluster.faults().refuse(creations, 1, busy);
+}
+
+/// Pods don't wait for their revision, which is tried again although nothing else happens.
+#[tokio::test(start_paused = true)]
+async fn l2_a_revision_that_could_not_be_stored_is_stored_later() {
+    let mut world = World::running(2, &json!({})).await;
+    world.stop_controller().await;
+    refuse_one(&world);
     world.patch_set(&image("web:2")).await;
     world.start_controller();
     world.settle(2).await;
@@ -82,13 +87,10 @@ async fn l2_a_revision_that_could_not_be_stored_is_stored_later() {
 #[tokio::test(start_paused = true)]
 async fn l2_a_revision_that_nobody_wants_any_more_is_not_tried_again() {
     let world = World::running(2, &json!({})).await;
-    let creations = RequestMatcher::all()
-        .verb(Verb::Create)
-        .resource("controllerrevisions");
-    let busy = Status::new(503, "ServiceUnavailable", "busy");
-    world.cluster.faults().refuse(creations, 1, busy);
+    refuse_one(&world);
     world.patch_set(&image("web:2")).await;
     seconds(2).await;
+    assert_eq!(world.cluster.faults().counts().refused, 1);
     world.patch_set(&image("web:1")).await;
     world.settle(2).await;
     seconds(60).await;

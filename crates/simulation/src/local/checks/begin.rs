@@ -39,10 +39,7 @@ pub(super) fn of_status(observed: &Observed, change: &Change) -> Option<Violatio
         });
     }
     let since = observed.lag.since();
-    // Somebody may have taken one out of the set just now.
-    let pods = observed.pods.iter();
-    let pods = pods.filter(|(_, pod)| pod.was_of(&uid, name, since));
-    let pods: Vec<_> = pods.map(|(uid, pod)| (uid.as_str(), pod)).collect();
+    let pods: Vec<_> = observed.pods_lately_of(&uid, set, since).collect();
     // A pod that is not available uses the budget anyway (L22).
     let costs = pods
         .iter()

@@ -114,6 +114,18 @@ impl Observed {
             .map(|(uid, pod)| (&**uid, pod))
     }
 
+    /// As [`pods_of`](Self::pods_of), with those that somebody has taken out of the set since then.
+    pub(super) fn pods_lately_of<'a>(
+        &'a self,
+        uid: &'a str,
+        set: &'a Set,
+        since: Instant,
+    ) -> impl Iterator<Item = (&'a str, &'a Pod)> {
+        let pods = self.pods.iter();
+        pods.filter(move |(_, pod)| pod.was_of(uid, &set.name, since))
+            .map(|(uid, pod)| (&**uid, pod))
+    }
+
     /// Whether the pod is ready now.
     pub(in crate::local) fn is_ready(&self, uid: &str) -> bool {
         self.pods.get(uid).is_some_and(Pod::is_ready_now)

@@ -159,9 +159,10 @@ impl Pod {
     /// Whether it did so at some time since then.
     pub(super) fn was_of(&self, uid: &str, app: &str, since: Instant) -> bool {
         let before = self.before.as_ref().filter(|_| self.changed >= since);
-        self.is_of(uid, app)
-            || before
-                .is_some_and(|(controller, labels)| is_of(uid, app, (controller.as_ref(), labels)))
+        let was_of = |(controller, labels): &(Option<_>, Value)| {
+            is_of(uid, app, (controller.as_ref(), labels))
+        };
+        self.is_of(uid, app) || before.is_some_and(was_of)
     }
 
     /// Whether the set controls it.
