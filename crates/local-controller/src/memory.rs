@@ -125,10 +125,10 @@ impl Memory {
         failing.is_some_and(|failing| failing.retry_at > now)
     }
 
-    /// How long until a revision that could not be kept is tried again.
-    pub(crate) fn revision_retry_after(&self) -> Option<Duration> {
-        let at = self.keep_at?;
-        Some(at.saturating_duration_since(Instant::now()))
+    /// How long until what failed beside the pods is tried again: a revision, or the PodDisruptionBudget.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let revision = (self.keep_at).map(|at| at.saturating_duration_since(Instant::now()));
+        revision.into_iter().chain(self.budget.retry_after()).min()
     }
 
     /// When something is tried again.

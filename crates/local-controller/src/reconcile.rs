@@ -247,8 +247,7 @@ impl Reconciler {
         let time = times.into_iter().flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
         let delays = until.into_iter().chain(publish).chain(again);
-        let delays = delays.chain(memory.budget.retry_after());
-        delays.chain(memory.revision_retry_after()).min()
+        delays.chain(memory.retry_after()).min()
     }
 
     /// Carries out what the plan allows: nothing on a pod whose last request has just failed.
