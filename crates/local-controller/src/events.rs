@@ -56,6 +56,10 @@ fn text(action: &Action<'_>) -> Option<(Reason, &'static str)> {
         Action::Create { .. } => (Reason::SuccessfulCreate, "Created"),
         Action::Remove { reason, .. } => match reason {
             RemoveReason::Surplus { .. } => (Reason::SuccessfulDelete, "Deleted"),
+            RemoveReason::Crowded => (
+                Reason::SuccessfulDelete,
+                "Deleted, as no node has room for it and another one may fit,",
+            ),
             RemoveReason::Evicted { .. } => (Reason::Evicted, "Evicted"),
             RemoveReason::Recreated { .. } => (
                 Reason::Recreating,

@@ -415,9 +415,16 @@ fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet, now: Timestamp) -> Vec<Po
         Some(Node::Exists(state)) => Some(state.at(valid.set.node_timeout, now)),
         Some(Node::Gone) | None => None,
     };
-    let pods = snapshot.pods.values();
-    let pods = pods.filter_map(|pod| pod.facts(&valid.set, node));
-    pods.map(|mut pod| {
+    let (set, template) = (&valid.set, &valid.template);
+    let all = snapshot.pods.values();
+    let labels = all.clone().filter_map(|pod| pod.labels_with_slots(set));
+    let slots_in_use = template.slots_of(labels);
+    let pods = all.filter_map(|pod| Some((pod, pod.facts(set, node)?)));
+    pods.map(|(observed, mut pod)| {
+        let labels = observed.labels_with_slots(set);
+        pod.is_crowded = pod.revision == Some(template.hash)
+            && pod.is_unschedulable()
+            && labels.is_some_and(|labels| template.is_crowded(labels, &slots_in_use));
         let sent = snapshot.sent.get(pod.uid);
         if sent.is_some_and(|sent| sent.is_removal()) && pod.life != Life::Terminated {
             pod.life = Life::Terminating { since: None };

@@ -138,6 +138,7 @@ impl World {
                 gate: Gate::Open,
                 in_place: InPlace::Settled,
                 resize: Resize::Settled,
+                is_crowded: false,
                 is_resizable: true,
             };
             Pod {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     in_place::InPlaceRecord,
-    pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness},
+    pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, UNSCHEDULABLE},
     resize::{Container, Resize, ResizeStatus},
     resources::Resources,
     time::after,
@@ -307,11 +307,28 @@ impl ObservedPod {
                 .filter_map(|container| container.restart_count)
                 .fold(0, u32::saturating_add),
             is_refused: false,
+            is_crowded: false,
             gate: self.gate(),
             in_place,
             resize,
             is_resizable: self.is_resizable(),
         })
+    }
+
+    /// The labels of a pod that may use slots of `set` (L1): its own pods, and those without a controller, such as one that it has
+    /// released, whose own anti-affinity keeps pods of its slot off its node. One that is being removed gives its slots up.
+    #[must_use]
+    pub fn labels_with_slots(
+        &self,
+        set: &ValidLocalReplicaSet,
+    ) -> Option<&BTreeMap<String, String>> {
+        let may_be_ours = match self.controller() {
+            PodController::Nobody => true,
+            PodController::Set(uid) => uid == set.uid,
+            PodController::Other => false,
+        };
+        let is_live = matches!(self.life(), Life::Live(_));
+        self.labels().filter(|_| may_be_ours && is_live)
     }
 
     fn owner(&self, set: &ValidLocalReplicaSet) -> Option<Owner> {
@@ -367,7 +384,7 @@ impl ObservedPod {
         let unscheduled = unscheduled.and_then(|condition| condition.reason.as_deref());
         let mut failures = waiting
             .filter(|reason| is_failure(reason))
-            .chain(unscheduled.filter(|reason| *reason == "Unschedulable"));
+            .chain(unscheduled.filter(|reason| *reason == UNSCHEDULABLE));
         failures.next()
     }
 

@@ -144,6 +144,8 @@ pub enum RemoveReason<'a> {
         /// What it has before the others.
         rank: RemovalRank,
     },
+    /// No node has room for it, and may have for another one in its place (L1).
+    Crowded,
     /// It has to leave its node (L18).
     Evicted {
         /// Who asks; `None` if nobody does any more: the eviction has begun.

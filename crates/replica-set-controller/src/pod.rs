@@ -33,6 +33,9 @@ pub struct Pod<'a> {
     pub restarts: u32,
     /// Whether the API server has rejected its update in place: it is recreated.
     pub is_refused: bool,
+    /// Whether no node has room for it, and another one in its place would get a slot that fewer pods have (L1): see
+    /// [`CompleteTemplate::is_crowded`](crate::CompleteTemplate::is_crowded).
+    pub is_crowded: bool,
     /// The readiness gate for updates in place.
     pub gate: Gate,
     /// Whether its kubelet has carried out the last update in place.
@@ -42,6 +45,9 @@ pub struct Pod<'a> {
     /// Whether its kubelet can change CPU and memory of its containers, as far as its status says.
     pub is_resizable: bool,
 }
+
+/// Why a pod that no node has room for is not scheduled, as the scheduler says it.
+pub(crate) const UNSCHEDULABLE: &str = "Unschedulable";
 
 /// Where an eviction is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +187,16 @@ impl Pod<'_> {
             Life::Live(Readiness::Ready { since }) => Some(since),
             _ => None,
         }
+    }
+
+    /// Whether the scheduler has no node for it.
+    #[must_use]
+    pub fn is_unschedulable(&self) -> bool {
+        let failure = match self.life {
+            Life::Live(Readiness::NotReady { failure, .. }) => failure,
+            _ => None,
+        };
+        self.node.is_none() && failure == Some(UNSCHEDULABLE)
     }
 
     /// Whether it has a node that does not run it any more.

@@ -77,22 +77,38 @@ impl CompleteTemplate {
         }
     }
 
-    /// The slots that pods with these labels have.
+    /// The slots that pods with these labels have: see [`ObservedPod::labels_with_slots`](crate::ObservedPod::labels_with_slots).
     #[must_use]
     pub fn slots_of<'a>(
         &self,
         labels: impl Iterator<Item = &'a BTreeMap<String, String>>,
     ) -> SlotUse {
         let mut slots_in_use = SlotUse(vec![BTreeMap::new(); self.slots.len()]);
+        if self.slots.is_empty() {
+            return slots_in_use;
+        }
         for labels in labels {
             for (slots, counts) in self.slots.iter().zip(&mut slots_in_use.0) {
-                let slot = labels.get(&slots.label).and_then(|slot| slot.parse().ok());
-                if let Some(slot) = slot.filter(|slot| *slot < slots.count) {
+                if let Some(slot) = slots.of(labels) {
                     *counts.entry(slot).or_default() += 1;
                 }
             }
         }
         slots_in_use
+    }
+
+    /// Whether a pod with these labels has a slot that at least two pods more have than another one. No two pods of one slot share a
+    /// value of the constraint's label: when pods or nodes have come and gone, there may be no node for a pod of a slot that is in use
+    /// everywhere, and room for one of another slot.
+    #[must_use]
+    pub fn is_crowded(&self, labels: &BTreeMap<String, String>, slots_in_use: &SlotUse) -> bool {
+        self.slots
+            .iter()
+            .zip(&slots_in_use.0)
+            .any(|(slots, counts)| {
+                let count = slots.of(labels).and_then(|slot| counts.get(&slot));
+                count.is_some_and(|count| *count >= slots.least(counts) + 2)
+            })
     }
 
     /// The manifest of the pod `name` of `set`. It takes the slots that the fewest pods have.
@@ -134,6 +150,19 @@ impl CompleteTemplate {
 }
 
 impl Slots {
+    /// The slot of a pod with these labels.
+    fn of(&self, labels: &BTreeMap<String, String>) -> Option<u32> {
+        let slot = labels.get(&self.label)?.parse().ok()?;
+        (slot < self.count).then_some(slot)
+    }
+
+    /// How many pods have the slot that the fewest have.
+    fn least(&self, counts: &BTreeMap<u32, usize>) -> usize {
+        let are_all_in_use = u32::try_from(counts.len()) == Ok(self.count);
+        let least = counts.values().min().filter(|_| are_all_in_use);
+        least.copied().unwrap_or_default()
+    }
+
     /// One more pod takes the first of the slots that the fewest have.
     fn take_least_used(&self, counts: &mut BTreeMap<u32, usize>) -> u32 {
         let free = (0..self.count).find(|slot| !counts.contains_key(slot));

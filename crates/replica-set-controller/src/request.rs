@@ -59,7 +59,8 @@ impl Requests<'_> {
         &self,
         actions: impl IntoIterator<Item = &'a Action<'a>>,
     ) -> Vec<Option<Request>> {
-        let labels = self.pods.values().filter_map(|pod| pod.labels());
+        let pods = self.pods.values();
+        let labels = pods.filter_map(|pod| pod.labels_with_slots(self.set));
         let mut slots_in_use = self.template.slots_of(labels);
         let requests = actions.into_iter();
         let requests = requests.map(|action| self.request(action, &mut slots_in_use));

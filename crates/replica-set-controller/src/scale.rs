@@ -61,6 +61,15 @@ pub(crate) fn create<'a>(
     (actions, wait)
 }
 
+/// Removes a pod that no node has room for, and for another one in its place may have. One after the other: each changes which slots
+/// are in use.
+pub(crate) fn replace_crowded<'a>(members: &[Member<'a>]) -> Option<Action<'a>> {
+    let mut pods = members.iter().map(|member| member.pod);
+    let pod = pods.find(|pod| pod.is_crowded && pod.is_owned() && pod.is_live())?;
+    let reason = RemoveReason::Crowded;
+    Some(Action::Remove { pod, reason })
+}
+
 /// Removes the surplus, in the order of L21.
 pub(crate) fn remove<'a>(
     members: &[Member<'a>],

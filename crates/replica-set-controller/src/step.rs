@@ -64,6 +64,9 @@ pub fn step<'a>(
             next.at(at, now);
         }
         scale::remove(&members, account.surplus, &mut actions, &mut waits);
+        if account.surplus == 0 {
+            actions.extend(scale::replace_crowded(&members));
+        }
 
         let evictions = evict::begin(&members, &mut record, &mut budget, &mut next, now);
         let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);

@@ -100,6 +100,26 @@ fn whose_pod_it_is(#[case] path: &str, #[case] value: Value, #[case] expected: O
     });
 }
 
+/// Also one that was released: its own anti-affinity keeps pods of its slot off its node.
+#[rstest]
+#[case::of_the_set(&[], true)]
+#[case::released(&[("/metadata/ownerReferences", Value::Null), ("/metadata/labels", json!({ "app": "other" }))], true)]
+#[case::of_another_set(&[("/metadata/ownerReferences/0/uid", json!("x"))], false)]
+#[case::of_another_kind(&[("/metadata/ownerReferences/0/kind", json!("ReplicaSet"))], false)]
+#[case::being_removed(&[("/metadata/deletionTimestamp", json!("2027-01-15T08:00:00Z"))], false)]
+#[case::terminated(&[("/status/phase", json!("Failed"))], false)]
+fn l1_pods_use_slots_until_they_are_removed(
+    #[case] changes: &[(&str, Value)],
+    #[case] expected: bool,
+) {
+    let owner = json!([{
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet", "uid": "set", "controller": true,
+    }]);
+    let changes = [&[("/metadata/ownerReferences", owner)], changes].concat();
+    let pod: ObservedPod = serde_json::from_value(object(&changes)).unwrap();
+    assert_eq!(pod.labels_with_slots(&set()).is_some(), expected);
+}
+
 fn not_ready(since: Timestamp, failure: Option<&str>) -> Life<'_> {
     Life::Live(Readiness::NotReady { since, failure })
 }

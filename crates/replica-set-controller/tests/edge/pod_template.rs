@@ -133,13 +133,43 @@ fn l1_two_pods_in_each_rack() {
     }
 }
 
+/// A pod that no rack has room for is crowded if another slot has two pods less: it takes that one when it is created again.
+#[rstest]
+#[case::even(3, &["0", "1", "2", "0"], &[])]
+#[case::one_less(3, &["0", "0", "1", "1", "2"], &[])]
+#[case::two_less(3, &["0", "0", "0", "1", "2"], &["0"])]
+#[case::unused(3, &["0", "0", "1", "1"], &["0", "1"])]
+#[case::of_another_constraint(3, &["0", "0", "7", "x"], &["0"])]
+#[case::without_slots(1, &["0", "0", "0"], &[])]
+fn l1_slots_that_too_many_have_are_crowded(
+    #[case] max_pods: u32,
+    #[case] existing: &[&str],
+    #[case] crowded: &[&str],
+) {
+    let template = CompleteTemplate::of(&set_with(&constraint(max_pods), &json!({})));
+    let label = template.slots.first().map(|slots| slots.label.clone());
+    let with_slot = |slot: &&str| {
+        let slot = (label.clone().unwrap_or_default(), (*slot).to_owned());
+        BTreeMap::from([slot])
+    };
+    let existing: Vec<_> = existing.iter().map(with_slot).collect();
+    let slots_in_use = template.slots_of(existing.iter());
+    let found = ["0", "1", "2", "7"].into_iter();
+    let found = found.filter(|slot| template.is_crowded(&with_slot(slot), &slots_in_use));
+    assert_eq!(found.collect::<Vec<_>>(), crowded);
+}
+
 /// As many slots as a user likes cost nothing.
 #[test]
 fn l1_billions_of_pods_in_each_rack() {
     let set = set_with(&constraint(2_147_483_647), &json!({}));
     let template = CompleteTemplate::of(&set);
     let pod = pod_of(&template, &set, ("web-a", None));
-    assert_eq!(pod["metadata"]["labels"][&template.slots[0].label], "0");
+    let label = &template.slots[0].label;
+    assert_eq!(pod["metadata"]["labels"][label], "0");
+    let labels = BTreeMap::from([(label.clone(), "0".to_owned())]);
+    let slots_in_use = template.slots_of([&labels, &labels].into_iter());
+    assert!(template.is_crowded(&labels, &slots_in_use));
 }
 
 #[rstest]

@@ -91,6 +91,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         gate: Gate::Open,
         in_place: InPlace::Settled,
         resize: Resize::Settled,
+        is_crowded: false,
         is_resizable: true,
     }
 }

@@ -2,8 +2,8 @@
 
 use fedrs_api::{AllowedChanges, LocalRecord};
 use replica_set_controller::{
-    Action, CreateReason, Created, Disruptions, Gate, Life, Owner, Pod, PodWait, SlowStart, Wait,
-    step,
+    Action, CreateReason, Created, Disruptions, Gate, Life, Owner, Pod, PodWait, Readiness,
+    RemoveReason, Set, SlowStart, Wait, step,
 };
 use rstest::rstest;
 
@@ -49,6 +49,47 @@ fn l13_creations_start_slowly_and_wait_after_a_rejection() {
         assert_eq!(rejected.retry_at(now()), Some(at(delay)));
         assert_eq!(rejected.allowed(at(delay)), 1);
     }
+}
+
+/// A pod that no node has room for, and another one in its place may have, is replaced without a budget or a record: it does not run.
+/// One after the other, and not while there are too many anyway.
+#[rstest]
+#[case::one(3, &["b"])]
+#[case::surplus(2, &[])]
+fn l1_l13_a_pod_of_a_crowded_slot_makes_room_for_another(
+    #[case] replicas: usize,
+    #[case] expected: &[&str],
+) {
+    let unschedulable = |name| Pod {
+        node: None,
+        is_crowded: true,
+        ..live(
+            name,
+            Life::Live(Readiness::NotReady {
+                since: at(-20),
+                failure: Some("Unschedulable"),
+            }),
+        )
+    };
+    let pods = [pod("a"), unschedulable("b"), unschedulable("c")];
+    assert!(pods[1].is_unschedulable() && !pods[0].is_unschedulable());
+    for set in [set(replicas), budget(replicas, 0)] {
+        let plan = plan(&set, &pods);
+        let removed = plan.actions.iter().filter_map(|action| match action {
+            Action::Remove {
+                pod,
+                reason: RemoveReason::Crowded,
+            } => Some(pod.name),
+            _ => None,
+        });
+        assert_eq!(removed.collect::<Vec<_>>(), expected);
+        assert_eq!(plan.record, LocalRecord::default());
+    }
+    let stopped = Set {
+        allowed: AllowedChanges::None,
+        ..set(replicas)
+    };
+    assert_eq!(plan(&stopped, &pods).actions, []);
 }
 
 fn created(action: &Action<'_>) -> Option<String> {

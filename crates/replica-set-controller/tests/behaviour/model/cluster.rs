@@ -384,6 +384,7 @@ impl Seen {
                 InPlace::Settled
             },
             resize: pod.resize_at(self.at),
+            is_crowded: false,
             is_resizable: true,
         }
     }

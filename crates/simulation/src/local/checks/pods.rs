@@ -21,6 +21,15 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
     let found = match Kind::of(change) {
         Kind::Create => surplus(observed, &owner, set),
         Kind::Remove if set.has_begun(&pod) => None,
+        // A pod without a node takes nothing away: another one in its place may find a node.
+        Kind::Remove
+            if observed
+                .pods
+                .get(&pod)
+                .is_some_and(|pod| pod.node.is_empty()) =>
+        {
+            None
+        }
         Kind::Remove => dip(observed, (&owner, set), &pod),
         Kind::CloseGate | Kind::Update if set.record.updates.contains_key(&pod) => None,
         Kind::CloseGate | Kind::Update => {
