@@ -20,5 +20,7 @@ const SETS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/localreplic
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
 /// The collection of PodDisruptionBudgets.
 const BUDGETS_PATH: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+/// The collection of ResourceQuotas.
+const QUOTAS_PATH: &str = "/api/v1/namespaces/default/resourcequotas";
 /// The collection of nodes.
 const NODES_PATH: &str = "/api/v1/nodes";

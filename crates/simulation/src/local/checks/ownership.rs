@@ -8,8 +8,8 @@ use super::{
 };
 use crate::checks::{Invariant, Violation};
 
-/// Kinds that belong to no set.
-const OTHERS: [&str; 3] = ["leases", "events", "namespaces"];
+/// Kinds that belong to no set. The API server counts a pod in the status of a ResourceQuota when it is created.
+const OTHERS: [&str; 4] = ["leases", "events", "namespaces", "resourcequotas"];
 
 /// What is wrong with a write, whatever it changes.
 pub(super) fn of_write(observed: &Observed, change: &Change) -> Option<Violation> {

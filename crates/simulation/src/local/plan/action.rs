@@ -76,6 +76,18 @@ pub enum LocalAction {
         /// Whether it fails.
         fails: bool,
     },
+    /// Somebody deletes a node, or it registers again.
+    NodeObject {
+        /// The node, by its number from 0.
+        node: u32,
+        /// Whether it exists from now on.
+        exists: bool,
+    },
+    /// An administrator limits the pods of the namespace, or does so no longer.
+    Quota {
+        /// How many there may be; no limit if absent.
+        pods: Option<u32>,
+    },
     /// A user has a PodDisruptionBudget of their own for the pods of a set, or deletes it.
     Budget {
         /// The set.
@@ -235,6 +247,12 @@ impl fmt::Display for LocalAction {
                 let state = if *fails { "fails" } else { "is back" };
                 write!(to, "node {node} {state}")
             }
+            Self::NodeObject { node, exists } => {
+                let state = if *exists { "registers" } else { "is deleted" };
+                write!(to, "node {node} {state}")
+            }
+            Self::Quota { pods: Some(pods) } => write!(to, "quota of {pods} pods"),
+            Self::Quota { pods: None } => to.write_str("no quota"),
             Self::Budget { set, exists } => {
                 let change = if *exists { "creates" } else { "deletes" };
                 write!(to, "user {change} a PodDisruptionBudget for {set}")

@@ -9,11 +9,13 @@ use crate::plan::START_SECONDS;
 const FAIL: &str = "sim-cluster.dev/fail";
 /// The annotation of a pod with the time in which it stops.
 const STOP_SECONDS: &str = "sim-cluster.dev/stop-seconds";
+/// The label of a node with its name.
+pub(in crate::local) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The most replicas of a set.
 const MOST: i32 = 12;
 
-/// The spec of the set `name` at the start.
-pub(super) fn spec_of(name: &str, random: &mut StdRng) -> Value {
+/// The spec of the set `name` at the start, in a cluster of so many `nodes`.
+pub(super) fn spec_of(name: &str, nodes: u32, random: &mut StdRng) -> Value {
     let mut annotations = json!({});
     // The slower pods start and stop, the more happens meanwhile.
     if random.random_bool(0.5) {
@@ -41,7 +43,17 @@ pub(super) fn spec_of(name: &str, random: &mut StdRng) -> Value {
     if random.random_bool(0.3) {
         spec["minReadySeconds"] = random.random_range(1..20).into();
     }
+    if random.random_bool(0.2) {
+        spec["constraints"] = spread(nodes, random);
+    }
     spec
+}
+
+/// No more pods on one node than these: all replicas fit on all nodes together.
+fn spread(nodes: u32, random: &mut StdRng) -> Value {
+    let least = MOST.unsigned_abs().div_ceil(nodes);
+    let most = least + random.random_range(0..2);
+    json!({ "antiaffinity": [{ "key": HOSTNAME, "maxPods": most }] })
 }
 
 fn max_unavailable(random: &mut StdRng) -> Value {
@@ -105,6 +117,12 @@ pub(super) fn strategy(random: &mut StdRng) -> Value {
         3 => json!({ "deploymentStrategy": { "deploySpeed": null } }),
         _ => json!({ "minReadySeconds": random.random_range(0..15) }),
     }
+}
+
+/// Another limit of pods on one node, or none.
+pub(super) fn constraints(nodes: u32, random: &mut StdRng) -> Value {
+    let limit = random.random_bool(0.6).then(|| spread(nodes, random));
+    json!({ "constraints": limit })
 }
 
 /// Updates or all changes are switched off, or on again.

@@ -24,7 +24,7 @@ pub fn generate_local(seed: u64) -> LocalPlan {
         .take(*[1, 1, 1, 2, 3].choose(&mut random).unwrap_or(&1))
         .map(|name| LocalSetPlan {
             name: name.to_owned(),
-            spec: edits::spec_of(name, &mut random),
+            spec: edits::spec_of(name, nodes, &mut random),
         })
         .collect();
     let mut generator = Generator {
@@ -138,6 +138,10 @@ impl Generator {
             Kind::Template => self.edit(edits::template),
             Kind::BadImage => self.edit(edits::bad_image),
             Kind::Strategy => self.edit(edits::strategy),
+            Kind::Constraints => {
+                let nodes = self.nodes;
+                self.edit(|random| edits::constraints(nodes, random));
+            }
             Kind::Pause => self.edit(edits::pause),
             Kind::Lifecycle => self.draw_lifecycle(),
             Kind::PodEviction | Kind::PodDeletion | Kind::PodLabels => self.draw_pod_change(kind),
@@ -146,6 +150,8 @@ impl Generator {
             Kind::NodeEviction | Kind::Cordon | Kind::OutOfService | Kind::Node => {
                 self.draw_node_change(kind);
             }
+            Kind::NodeDeletion => self.draw_node_deletion(),
+            Kind::Quota => self.draw_quota(),
             Kind::UsersBudget => self.draw_users_budget(),
             kind => self.draw_fault(kind),
         }
@@ -234,6 +240,19 @@ impl Generator {
         let patch = begins;
         self.add(LocalAction::EditNode { node, patch });
         self.end_later(LocalAction::EditNode { node, patch: ends });
+    }
+
+    fn draw_node_deletion(&mut self) {
+        let node = self.random.random_range(0..self.nodes);
+        let object = |exists| LocalAction::NodeObject { node, exists };
+        self.add(object(false));
+        self.end_later(object(true));
+    }
+
+    fn draw_quota(&mut self) {
+        let pods = Some(self.random.random_range(0..20));
+        self.add(LocalAction::Quota { pods });
+        self.end_later(LocalAction::Quota { pods: None });
     }
 
     fn draw_users_budget(&mut self) {

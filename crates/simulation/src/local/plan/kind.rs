@@ -12,6 +12,7 @@ pub(super) enum Kind {
     Template,
     BadImage,
     Strategy,
+    Constraints,
     Pause,
     Lifecycle,
     PodEviction,
@@ -23,6 +24,8 @@ pub(super) enum Kind {
     Cordon,
     OutOfService,
     Node,
+    NodeDeletion,
+    Quota,
     UsersBudget,
     Switch(LocalFault),
     Slow,
@@ -36,17 +39,18 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Edits by users.
-    const EDITS: [Self; 7] = [
+    const EDITS: [Self; 8] = [
         Self::Scale,
         Self::Image,
         Self::Template,
         Self::BadImage,
         Self::Strategy,
+        Self::Constraints,
         Self::Pause,
         Self::Lifecycle,
     ];
     /// What happens to pods and nodes.
-    const EVENTS: [Self; 10] = [
+    const EVENTS: [Self; 12] = [
         Self::PodEviction,
         Self::NodeEviction,
         Self::Drain,
@@ -56,6 +60,8 @@ impl Kind {
         Self::Cordon,
         Self::OutOfService,
         Self::Node,
+        Self::NodeDeletion,
+        Self::Quota,
         Self::UsersBudget,
     ];
     /// Faults of the API server, the network and the controller.

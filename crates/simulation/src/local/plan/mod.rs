@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use action::{LocalAction, LocalFault};
-pub(super) use edits::healthy_template;
+pub(super) use edits::{HOSTNAME, healthy_template};
 pub use generate::generate_local;
 
 use crate::plan::Step;

@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{
     super::{
-        BUDGETS_PATH, NODES_PATH, PODS_PATH, SETS_PATH,
+        BUDGETS_PATH, NODES_PATH, PODS_PATH, QUOTAS_PATH, SETS_PATH,
         plan::{LocalAction, LocalFault, healthy_template},
     },
     runner::{Runner, Timer, node_name},
@@ -70,6 +70,8 @@ impl Runner {
                 }
                 self.nodes.insert(name);
             }
+            LocalAction::NodeObject { node, exists } => self.node_object(*node, *exists).await,
+            LocalAction::Quota { pods } => self.quota(*pods).await,
             LocalAction::Budget { set, exists } => self.users_budget(set, *exists).await,
             LocalAction::Switch { fault, on } => self.switch(*fault, *on),
             fault => self.fault(fault).await,
@@ -111,6 +113,33 @@ impl Runner {
                 self.recorder.evicted(uid, was_ready);
             }
         }
+    }
+
+    async fn node_object(&mut self, node: u32, exists: bool) {
+        if exists {
+            self.add_node(node);
+        } else {
+            self.count("deleted nodes");
+            let path = format!("{NODES_PATH}/{}", node_name(node));
+            self.request(Method::DELETE, &path, &Value::Null).await;
+        }
+    }
+
+    /// Limits the pods of the namespace, or does so no longer.
+    async fn quota(&mut self, pods: Option<u32>) {
+        let Some(pods) = pods else {
+            let path = format!("{QUOTAS_PATH}/limit");
+            self.request(Method::DELETE, &path, &Value::Null).await;
+            return;
+        };
+        self.count("quotas");
+        let quota = json!({
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": { "name": "limit" },
+            "spec": { "hard": { "pods": pods.to_string() } },
+        });
+        self.request(Method::POST, QUOTAS_PATH, &quota).await;
     }
 
     async fn users_budget(&self, set: &str, exists: bool) {
@@ -245,6 +274,9 @@ impl Runner {
             self.processes.suspend(number, false);
         }
         self.start_controllers();
+        for node in 0..self.node_count {
+            self.add_node(node);
+        }
         for name in std::mem::take(&mut self.nodes) {
             self.cluster.recover_node(&name);
             let patch = json!({
@@ -255,11 +287,12 @@ impl Runner {
             self.request(Method::PATCH, &path, &patch).await;
             self.keep_taints_of_kubernetes(&path, &name).await;
         }
-        for set in self.sets.clone() {
-            let name = format!("{BUDGETS_PATH}/users-{}", set.name);
-            let client = kube::Client::new(self.cluster.direct_service(), "default");
+        let budgets = (self.sets.iter()).map(|set| format!("{BUDGETS_PATH}/users-{}", set.name));
+        let limits = budgets.chain([format!("{QUOTAS_PATH}/limit")]);
+        let client = kube::Client::new(self.cluster.direct_service(), "default");
+        for path in limits {
             // It may not exist.
-            let _ = crate::request(&client, "DELETE", &name, &Value::Null).await;
+            let _ = crate::request(&client, "DELETE", &path, &Value::Null).await;
         }
         self.remove_strange_pods().await;
         for set in self.existing_sets() {

@@ -1,5 +1,7 @@
 //! The end of a run: everything has recovered. Is the desired state reached in time, and does it stay without a write?
 
+use std::collections::BTreeMap;
+
 use fedrs_api::{LocalRecord, annotations};
 use serde_json::Value;
 use sim_cluster::{Object, kinds};
@@ -9,6 +11,7 @@ use super::{
     super::{
         NAMESPACE,
         checks::{limit, record},
+        plan::HOSTNAME,
     },
     runner::Runner,
 };
@@ -99,8 +102,28 @@ fn set_reached(runner: &Runner, set: &Value) -> Result<(), String> {
             return Err(format!("{name} is not ready"));
         }
     }
+    is_spread(&pods, &spec["constraints"]["antiaffinity"])?;
     status_is_true(set, replicas)?;
     budget_is_lent(runner, set, replicas)
+}
+
+/// Whether no node has more of the pods than users want (L1).
+fn is_spread(pods: &[Object], constraints: &Value) -> Result<(), String> {
+    let constraints = constraints.as_array().into_iter().flatten();
+    let of_nodes = constraints.filter(|constraint| constraint["key"] == HOSTNAME);
+    let most = of_nodes.filter_map(|constraint| constraint["maxPods"].as_u64());
+    let Some(most) = most.min() else {
+        return Ok(());
+    };
+    let mut counts = BTreeMap::<_, u64>::new();
+    for pod in pods {
+        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        *counts.entry(node).or_default() += 1;
+    }
+    match counts.into_iter().find(|(_, count)| *count > most) {
+        Some((node, count)) => Err(format!("{count} pods are on {node}, where {most} may be")),
+        None => Ok(()),
+    }
 }
 
 /// Whether the pod has what updates change.

@@ -7,7 +7,7 @@ use fedrs_api::names;
 use http::Method;
 use local_controller::{LEASE, rbac};
 use serde_json::{Value, json};
-use sim_cluster::{Object, SimCluster, User, kinds};
+use sim_cluster::{NodeSpec, Object, SimCluster, User, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
@@ -35,6 +35,8 @@ const CLUSTER: &str = "one";
 pub(super) struct Runner {
     pub(super) cluster: SimCluster,
     pub(super) recorder: Recorder,
+    pub(super) node_count: u32,
+    pods_per_node: u32,
     pub(super) processes: Slots<()>,
     /// The sets of the plan.
     pub(super) sets: Vec<LocalSetPlan>,
@@ -74,16 +76,6 @@ impl Runner {
             .epoch(epoch)
             .start();
         let recorder = Recorder::start(cluster.api());
-        for number in 0..plan.nodes {
-            let node = sim_cluster::NodeSpec::new(node_name(number));
-            let pods = plan.pods_per_node.to_string();
-            let node = [("cpu", "64"), ("memory", "256Gi"), ("pods", &pods)]
-                .into_iter()
-                .fold(node, |node, (resource, quantity)| {
-                    node.capacity(resource, quantity)
-                });
-            cluster.add_node(&node).unwrap();
-        }
         install(&cluster).await;
         let started = Instant::now();
         let pace = Pace::default();
@@ -93,9 +85,11 @@ impl Runner {
             now + started.elapsed()
         });
         let candidates = plan.candidates.max(1) as usize;
-        Self {
+        let runner = Self {
             cluster,
             recorder,
+            node_count: plan.nodes,
+            pods_per_node: plan.pods_per_node,
             processes: Slots::new(candidates),
             sets: plan.sets.clone(),
             faults: BTreeSet::new(),
@@ -106,7 +100,26 @@ impl Runner {
             timers: Timers::default(),
             clock,
             seed: plan.seed,
+        };
+        for number in 0..plan.nodes {
+            runner.add_node(number);
         }
+        runner
+    }
+
+    /// Adds a node, by its number from 0, unless it exists.
+    pub(super) fn add_node(&self, number: u32) {
+        let name = node_name(number);
+        if self.cluster.api().get(&kinds::NODES, "", &name).is_ok() {
+            return;
+        }
+        let pods = self.pods_per_node.to_string();
+        let node = [("cpu", "64"), ("memory", "256Gi"), ("pods", &pods)]
+            .into_iter()
+            .fold(NodeSpec::new(name), |node, (resource, quantity)| {
+                node.capacity(resource, quantity)
+            });
+        self.cluster.add_node(&node).unwrap();
     }
 
     /// Ends the run.
