@@ -77,7 +77,7 @@ impl Serving {
     pub(crate) fn start(args: &ElectedArgs, state: ServerState) -> anyhow::Result<Self> {
         let cancel = CancellationToken::new();
         let listener = TcpListener::bind(&args.listen);
-        let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
+        let listener = listener.with_context(|| format!("--listen={}", args.listen))?;
         tracing::info!(address = %listener.local_addr()?, "serving /metrics, /healthz and /readyz");
         let state = Arc::new(state);
         let server = serve(listener, Arc::clone(&state), cancel.clone())?;
