@@ -1,7 +1,7 @@
 //! The API objects of fedrs: types and validation, no IO.
 //!
 //! ```text
-//! YAML of a user -> FederatedReplicaSet, FederatedDeployment, LocalReplicaSet (checked by the schema and CEL rules of the CRD)
+//! YAML of a user -> FederatedReplicaSet, FederatedDeployment, LocalReplicaSet, EndpointSet (checked by the schema and CEL rules of the CRD)
 //!                -> ValidFrs, ValidFederatedDeployment, ValidLocalReplicaSet  (checked here: types that can't be invalid)
 //! ```
 //!
@@ -18,6 +18,7 @@ pub mod conditions;
 pub mod crd;
 mod deployment_strategy;
 mod dns;
+pub mod endpoint_set;
 mod events;
 pub mod federated_deployment;
 pub mod federated_replica_set;
@@ -47,6 +48,7 @@ mod schema;
 pub mod selector;
 pub mod valid;
 mod valid_deployment;
+mod valid_endpoint_set;
 mod valid_local;
 mod valid_rollout;
 mod wait;
@@ -63,6 +65,7 @@ pub use conditions::{
 };
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
+pub use endpoint_set::{EndpointSet, EndpointSetSpec, IncludedPods};
 pub use events::{EventReason, LocalEventReason, MemberEventReason};
 pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
@@ -98,6 +101,7 @@ pub use rollout::{
 pub use rollout_status::RolloutStatus;
 pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
 pub use valid_deployment::{RolloutSettings, ValidFederatedDeployment};
+pub use valid_endpoint_set::{NamedPort, PodPort, ValidEndpointSet, ValidEndpointSource};
 pub use valid_local::{AllowedChanges, ValidAntiaffinity, ValidLocalReplicaSet};
 pub use valid_rollout::ValidRollout;
 pub use wait::{ClusterWait, WaitReason};

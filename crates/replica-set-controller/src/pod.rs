@@ -6,6 +6,10 @@ use crate::resize::Resize;
 
 /// A pod that a set owns, or could adopt. Pods of other owners are not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub struct Pod<'a> {
     /// The name.
     pub name: &'a str,

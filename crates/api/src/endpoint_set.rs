@@ -1,0 +1,142 @@
+//! The EndpointSet: which pods of all members clients find under one name (D1).
+
+#![expect(
+    unreachable_pub,
+    reason = "the derive of KubeSchema repeats the struct inside a function"
+)]
+
+use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString};
+use kube::{CustomResource, KubeSchema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    closed_set::closed_set,
+    compact::is_default,
+    rules::{IS_NO_NAME, NAME_RULE},
+};
+
+closed_set! {
+    /// Which pods of its source an EndpointSet has.
+    #[derive(Default)]
+    pub enum IncludedPods {
+        /// Those that are ready, with an address; also while they are being removed, marked as terminating.
+        #[default]
+        Serving,
+        /// Those with an address that have not ended, ready or not.
+        Alive,
+        /// All that have not ended, also those that have no address yet.
+        All,
+    }
+}
+
+/// Pods of all member clusters under one name.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "fedrs.dev",
+    version = "v1alpha1",
+    kind = "EndpointSet",
+    plural = "endpointsets",
+    shortname = "eps",
+    namespaced,
+    doc = "Pods of all member clusters under one name, for clients that look them up.",
+    printcolumn(
+        name = "Replica Set",
+        type_ = "string",
+        json_path = ".spec.source.federatedReplicaSet",
+        description = "The FederatedReplicaSet whose pods it has."
+    ),
+    printcolumn(
+        name = "Deployment",
+        type_ = "string",
+        json_path = ".spec.source.federatedDeployment",
+        description = "The FederatedDeployment whose pods it has."
+    ),
+    printcolumn(
+        name = "Include",
+        type_ = "string",
+        json_path = ".spec.include",
+        description = "Which of the pods it has."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
+    derive = "PartialEq"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointSetSpec {
+    /// Whose pods it has.
+    pub source: EndpointSource,
+    /// The ports of each endpoint. A pod that has none of them is no endpoint. Without ports, endpoints are addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_PORTS))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub ports: Vec<EndpointPort>,
+    /// Which of the pods it has. Defaults to `Serving`.
+    #[serde(default)]
+    pub include: IncludedPods,
+    /// Whether pods that are not ready count as ready, as with `publishNotReadyAddresses` of a Service. Defaults to false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub publish_not_ready: bool,
+    /// The keys of the labels of pods that clients get with each endpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_LABELS), inner(length(min = 1, max = 317)))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub labels: Vec<String>,
+    /// The names of the clusters whose pods it has. All, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1000), inner(length(min = 1, max = 63)))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub clusters: Option<Vec<String>>,
+}
+
+/// The most ports of an EndpointSet: as many as Envoy and EndpointSlices allow for a group of endpoints.
+pub const MAX_PORTS: usize = 100;
+/// The most labels that travel along.
+pub const MAX_LABELS: usize = 32;
+
+/// Whose pods an EndpointSet has: exactly one of the fields, in the namespace of the set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("[has(self.federatedReplicaSet), has(self.federatedDeployment), has(self.selector)].exists_one(set, set)")
+        .message("exactly one of federatedReplicaSet, federatedDeployment and selector must be set")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointSource {
+    /// The name of a FederatedReplicaSet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub federated_replica_set: Option<String>,
+    /// The name of a FederatedDeployment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub federated_deployment: Option<String>,
+    /// Selects pods by their labels; must not be empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+}
+
+/// A port of each endpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointPort {
+    /// The name by which clients know it.
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
+    pub name: String,
+    /// The number, from 1 to 65535, or the name of a container's port.
+    #[schemars(schema_with = "port_schema")]
+    pub port: IntOrString,
+}
+
+fn port_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-int-or-string": true,
+        "description": "The number, from 1 to 65535, or the name of a container's port.",
+        "x-kubernetes-validations": [{
+            "rule": "type(self) == int ? self >= 1 && self <= 65535 : self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.size() <= 15",
+            "message": "must be a number from 1 to 65535, or the name of a container's port",
+        }],
+    })
+}

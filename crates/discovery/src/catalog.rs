@@ -1,0 +1,298 @@
+//! What can be looked up: the endpoints of each set, published when they change.
+//!
+//! Readers never wait for writers: a lookup loads a pointer. Before the host, and the members, have been listed once, nothing is
+//! published, and answers say what is waited for: an answer that lacks what is not known yet would remove endpoints that run.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use fedrs_api::FieldError;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::{
+    member::Member,
+    set::SetKey,
+    snapshot::{Endpoint, EndpointSnapshot},
+    state::{Entry, State},
+};
+
+/// The endpoints of all sets. Shared by watches, which change it, and those who look sets up.
+#[derive(Debug)]
+pub struct Catalog {
+    inner: Mutex<Inner>,
+    /// What is published of each set.
+    sets: ArcSwap<HashMap<SetKey, Arc<Cell>>>,
+    members: ArcSwap<Vec<MemberState>>,
+    /// What is waited for; none once answers are complete.
+    waiting: watch::Sender<Option<Waiting>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    /// Kinds of the host that have not been listed yet.
+    unlisted: BTreeSet<&'static str>,
+    are_members_known: bool,
+    has_given_up: bool,
+    is_serving: bool,
+    /// The latest version.
+    version: u64,
+}
+
+/// What is published of a set, and a signal when that changes.
+#[derive(Debug)]
+struct Cell {
+    current: ArcSwap<Published>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+enum Published {
+    Endpoints(Arc<EndpointSnapshot>),
+    NoSource,
+    Invalid(Vec<FieldError>),
+}
+
+/// The state of what is known of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberState {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether its pods have been listed since the start.
+    pub is_known: bool,
+    /// Since when changes may be missing; none if what is known is current.
+    pub stale_since: Option<Timestamp>,
+}
+
+/// What answers wait for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Waiting {
+    /// The first list of a kind of the host.
+    #[error("waiting for the first list of {0} of the host")]
+    Host(&'static str),
+    /// The kubeconfigs of members.
+    #[error("waiting for the kubeconfigs of the members")]
+    Members,
+    /// The first lists of pods of these members.
+    #[error("waiting for the first list of pods of {}", .0.join(", "))]
+    Pods(Vec<String>),
+}
+
+/// The result of a lookup.
+#[derive(Debug)]
+pub enum Lookup {
+    /// The endpoints, as far as they are known.
+    Found(Arc<EndpointSnapshot>),
+    /// It is not known yet.
+    Waiting(Waiting),
+    /// There is no such set.
+    NotFound,
+    /// The federated set whose pods it has does not exist.
+    NoSource,
+    /// The set is invalid.
+    Invalid(Vec<FieldError>),
+}
+
+impl Catalog {
+    /// A catalog that waits for lists of these kinds of the host, and for all members.
+    #[must_use]
+    pub fn waiting_for(kinds: impl IntoIterator<Item = &'static str>) -> Arc<Self> {
+        let unlisted: BTreeSet<_> = kinds.into_iter().collect();
+        let inner = Inner {
+            state: State::default(),
+            unlisted,
+            are_members_known: false,
+            has_given_up: false,
+            is_serving: false,
+            version: 0,
+        };
+        let waiting = inner.waiting();
+        Arc::new(Self {
+            inner: Mutex::new(inner),
+            sets: ArcSwap::default(),
+            members: ArcSwap::default(),
+            waiting: watch::Sender::new(waiting),
+        })
+    }
+
+    /// Changes the state, and publishes what that changes.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut State)) {
+        self.change(|inner| change(&mut inner.state));
+    }
+
+    /// A kind of the host has been listed.
+    pub(crate) fn listed(&self, kind: &str) {
+        self.change(|inner| inner.unlisted.retain(|unlisted| *unlisted != kind));
+    }
+
+    /// All members have been reported that had a kubeconfig at the start.
+    pub(crate) fn members_known(&self) {
+        self.change(|inner| inner.are_members_known = true);
+    }
+
+    /// Members that have not been listed yet are not waited for any longer.
+    pub(crate) fn give_up(&self) {
+        self.change(|inner| inner.has_given_up = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        let mut inner = self.inner.lock();
+        change(&mut inner);
+        if inner.state.take_members_changed() {
+            let members = inner.state.members().map(MemberState::of);
+            self.members.store(Arc::new(members.collect()));
+        }
+        if !inner.is_serving {
+            let waiting = inner.waiting();
+            inner.is_serving = waiting.is_none();
+            self.waiting.send_if_modified(|known| {
+                let has_changed = *known != waiting;
+                *known = waiting;
+                has_changed
+            });
+        }
+        if inner.is_serving {
+            self.publish(&mut inner);
+        }
+    }
+
+    /// Publishes the sets that have changed.
+    fn publish(&self, inner: &mut Inner) {
+        let changed = inner.state.take_changed();
+        if changed.is_empty() {
+            return;
+        }
+        let version = inner.next_version();
+        let known = self.sets.load();
+        let mut others = Vec::new();
+        for key in changed {
+            let published = (inner.state.set(&key)).map(|entry| Published::of(entry, version));
+            match (known.get(&key), published) {
+                (Some(cell), Some(published)) => cell.publish(published, version),
+                (_, published) => others.push((key, published)),
+            }
+        }
+        if others.is_empty() {
+            return;
+        }
+        let mut sets = HashMap::clone(&known);
+        for (key, published) in others {
+            match published {
+                Some(published) => _ = sets.insert(key, Arc::new(Cell::new(published, version))),
+                None => _ = sets.remove(&key),
+            }
+        }
+        self.sets.store(Arc::new(sets));
+    }
+
+    /// What is waited for before anything is answered; changes are signalled.
+    pub fn waiting(&self) -> watch::Receiver<Option<Waiting>> {
+        self.waiting.subscribe()
+    }
+
+    /// All members.
+    pub fn members(&self) -> Arc<Vec<MemberState>> {
+        self.members.load_full()
+    }
+
+    /// The endpoints of the set.
+    #[must_use]
+    pub fn lookup(&self, key: &SetKey) -> Lookup {
+        let sets = self.sets.load();
+        let Some(cell) = sets.get(key) else {
+            let waiting = self.waiting.borrow().clone();
+            return waiting.map_or(Lookup::NotFound, Lookup::Waiting);
+        };
+        match &**cell.current.load() {
+            Published::NoSource => Lookup::NoSource,
+            Published::Invalid(errors) => Lookup::Invalid(errors.clone()),
+            Published::Endpoints(snapshot) if snapshot.endpoints.is_empty() => self.empty(snapshot),
+            Published::Endpoints(snapshot) => Lookup::Found(Arc::clone(snapshot)),
+        }
+    }
+
+    /// An empty set, unless a member that is not known may have endpoints of it.
+    fn empty(&self, snapshot: &Arc<EndpointSnapshot>) -> Lookup {
+        let members = self.members.load();
+        let unknown = members.iter().filter(|member| !member.is_known);
+        let unknown = unknown.filter(|member| snapshot.concerns(&member.name));
+        let names: Vec<_> = unknown.map(|member| member.name.to_string()).collect();
+        if names.is_empty() {
+            Lookup::Found(Arc::clone(snapshot))
+        } else {
+            Lookup::Waiting(Waiting::Pods(names))
+        }
+    }
+
+    /// Signals each change of the set: its latest version. None if there is no such set.
+    #[must_use]
+    pub fn changes(&self, key: &SetKey) -> Option<watch::Receiver<u64>> {
+        let sets = self.sets.load();
+        sets.get(key).map(|cell| cell.changed.subscribe())
+    }
+}
+
+impl Inner {
+    /// What is waited for.
+    fn waiting(&self) -> Option<Waiting> {
+        if let Some(kind) = self.unlisted.first() {
+            return Some(Waiting::Host(kind));
+        }
+        if !self.are_members_known {
+            return Some(Waiting::Members);
+        }
+        let unknown = self.state.members().filter(|member| !member.is_known);
+        let names: Vec<_> = unknown.map(|member| member.name.to_string()).collect();
+        (!names.is_empty() && !self.has_given_up).then_some(Waiting::Pods(names))
+    }
+
+    /// Versions grow, also over restarts, as far as the clock does.
+    fn next_version(&mut self) -> u64 {
+        let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default();
+        self.version = now.max(self.version + 1);
+        self.version
+    }
+}
+
+impl Cell {
+    fn new(published: Published, version: u64) -> Self {
+        Self {
+            current: ArcSwap::from_pointee(published),
+            changed: watch::Sender::new(version),
+        }
+    }
+
+    fn publish(&self, published: Published, version: u64) {
+        self.current.store(Arc::new(published));
+        self.changed.send_replace(version);
+    }
+}
+
+impl Published {
+    fn of(entry: &Entry, version: u64) -> Self {
+        match &entry.set {
+            Err(errors) => Self::Invalid(errors.clone()),
+            Ok(_) if !entry.has_source() => Self::NoSource,
+            Ok(set) => Self::Endpoints(Arc::new(EndpointSnapshot {
+                version,
+                endpoints: entry.endpoints().map(Endpoint::clone).collect(),
+                set: Arc::clone(set),
+            })),
+        }
+    }
+}
+
+impl MemberState {
+    fn of(member: &Member) -> Self {
+        Self {
+            name: Arc::clone(&member.name),
+            is_known: member.is_known,
+            stale_since: member.stale_since,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `GET /v1/endpoints/NAMESPACE/SET`: the endpoints of a set as JSON.
+//!
+//! The version is the `ETag`. With `If-None-Match` and `?wait=SECONDS` the response comes when there is another version, or with 304
+//! when the time is over. Whatever is not known is an error, never an empty set: who asks keeps the last answer.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::{Path, Query, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use fedrs_api::SHOWN_ERRORS;
+use jiff::Timestamp;
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use crate::{
+    answer::Answer,
+    catalog::{Catalog, Lookup},
+    set::SetKey,
+    snapshot::EndpointSnapshot,
+};
+
+/// The longest that a request waits for a change.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The routes of the service.
+pub fn router(catalog: Arc<Catalog>) -> Router {
+    Router::new()
+        .route("/v1/endpoints/{namespace}/{name}", get(endpoints))
+        .with_state(catalog)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    /// For how many seconds the response may wait for a change.
+    #[serde(default)]
+    wait: u64,
+}
+
+async fn endpoints(
+    State(catalog): State<Arc<Catalog>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Query(options): Query<Options>,
+    headers: HeaderMap,
+) -> Response {
+    let key = SetKey::new(namespace, name);
+    let known = headers.get(header::IF_NONE_MATCH);
+    let wait = Duration::from_secs(options.wait).min(LONGEST_WAIT);
+    let is_new = |snapshot: &EndpointSnapshot| known != Some(&etag(snapshot));
+    let changes = catalog.changes(&key);
+    let mut lookup = catalog.lookup(&key);
+    if let (Lookup::Found(snapshot), Some(mut changes)) = (&lookup, changes)
+        && !is_new(snapshot)
+    {
+        let another = async {
+            // Ends when the set is deleted, too.
+            while changes.changed().await.is_ok() {
+                match catalog.lookup(&key) {
+                    Lookup::Found(snapshot) if !is_new(&snapshot) => {}
+                    _ => return,
+                }
+            }
+        };
+        let _ = timeout(wait, another).await;
+        lookup = catalog.lookup(&key);
+    }
+    match lookup {
+        Lookup::Found(snapshot) if is_new(&snapshot) => found(&catalog, &key, &snapshot),
+        Lookup::Found(snapshot) => {
+            (StatusCode::NOT_MODIFIED, [(header::ETAG, etag(&snapshot))]).into_response()
+        }
+        other => not_known(&key, &other).into_response(),
+    }
+}
+
+fn etag(snapshot: &EndpointSnapshot) -> HeaderValue {
+    let text = format!("\"{}\"", snapshot.version);
+    HeaderValue::from_str(&text).expect("digits and quotes are valid")
+}
+
+fn found(catalog: &Catalog, key: &SetKey, snapshot: &EndpointSnapshot) -> Response {
+    let answer = Answer::new(key, snapshot, &catalog.members(), Timestamp::now());
+    let body = serde_json::to_string(&answer).expect("it is made of texts and numbers");
+    let json = HeaderValue::from_static("application/json");
+    let headers = [(header::CONTENT_TYPE, json), (header::ETAG, etag(snapshot))];
+    (headers, body).into_response()
+}
+
+fn not_known(key: &SetKey, lookup: &Lookup) -> (StatusCode, String) {
+    match lookup {
+        Lookup::Waiting(waiting) => (StatusCode::SERVICE_UNAVAILABLE, format!("{waiting}\n")),
+        Lookup::NoSource => {
+            let text =
+                format!("EndpointSet {key}: the set that spec.source names does not exist\n");
+            (StatusCode::CONFLICT, text)
+        }
+        Lookup::Invalid(errors) => {
+            let errors = errors.iter().take(SHOWN_ERRORS).map(ToString::to_string);
+            let errors = errors.collect::<Vec<_>>().join("; ");
+            let text = format!("EndpointSet {key} is invalid: {errors}\n");
+            (StatusCode::CONFLICT, text)
+        }
+        Lookup::Found(_) | Lookup::NotFound => {
+            let text = format!("EndpointSet {key} does not exist\n");
+            (StatusCode::NOT_FOUND, text)
+        }
+    }
+}

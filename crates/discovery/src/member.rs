@@ -1,0 +1,211 @@
+//! What is known of one member: its pods and nodes.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    node::Node,
+    pod::{Pod, PodObject, Shared},
+};
+
+/// The pods and nodes of one member.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) name: Arc<str>,
+    /// By namespace and name.
+    pods: BTreeMap<Arc<str>, BTreeMap<Box<str>, Kept>>,
+    nodes: HashMap<Box<str>, Arc<Node>>,
+    shared: Shared,
+    /// Whether its pods have been listed once.
+    pub(crate) is_known: bool,
+    /// Since when events may be missing.
+    pub(crate) stale_since: Option<Timestamp>,
+    /// Whether only a list shows what is missing.
+    must_list: bool,
+    /// Whether the list that is read has a pod that could not be decoded.
+    is_list_unreadable: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    pod: Arc<Pod>,
+    /// Whether the list that is read, or the last one, had it.
+    is_listed: bool,
+}
+
+/// A pod that has changed: what it was, and what it is.
+#[derive(Debug)]
+pub(crate) struct PodChange {
+    pub(crate) namespace: Arc<str>,
+    pub(crate) before: Option<Arc<Pod>>,
+    pub(crate) now: Option<Arc<Pod>>,
+}
+
+impl Member {
+    pub(crate) fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            pods: BTreeMap::new(),
+            nodes: HashMap::new(),
+            shared: Shared::default(),
+            is_known: false,
+            stale_since: None,
+            must_list: false,
+            is_list_unreadable: false,
+        }
+    }
+
+    /// The pods of a namespace.
+    pub(crate) fn pods(&self, namespace: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        let pods = self.pods.get(namespace).into_iter();
+        pods.flat_map(BTreeMap::values).map(|kept| &kept.pod)
+    }
+
+    /// A pod exists, was created or changed. Returns what that changes.
+    pub(crate) fn apply(&mut self, object: PodObject) -> Option<PodChange> {
+        let namespace: Arc<str> = match self.pods.get_key_value(&*object.metadata.namespace) {
+            Some((namespace, _)) => Arc::clone(namespace),
+            None => (&*object.metadata.namespace).into(),
+        };
+        let name = object.metadata.name.clone();
+        let node = self.node(&object.spec.node_name);
+        match object.into_pod(&self.name, node, &mut self.shared) {
+            Some(pod) => self.put(namespace, Arc::new(pod)),
+            None => self.remove(&namespace, &name),
+        }
+    }
+
+    fn put(&mut self, namespace: Arc<str>, pod: Arc<Pod>) -> Option<PodChange> {
+        let pods = self.pods.entry(Arc::clone(&namespace)).or_default();
+        if let Some(kept) = pods.get_mut(&pod.name) {
+            kept.is_listed = true;
+            if kept.pod == pod {
+                return None;
+            }
+            let before = Some(std::mem::replace(&mut kept.pod, Arc::clone(&pod)));
+            let now = Some(pod);
+            return Some(PodChange {
+                namespace,
+                before,
+                now,
+            });
+        }
+        let kept = Kept {
+            pod: Arc::clone(&pod),
+            is_listed: true,
+        };
+        pods.insert(pod.name.clone(), kept);
+        Some(PodChange {
+            namespace,
+            before: None,
+            now: Some(pod),
+        })
+    }
+
+    /// A pod is gone, or has ended.
+    pub(crate) fn remove(&mut self, namespace: &str, name: &str) -> Option<PodChange> {
+        let (namespace, _) = self.pods.get_key_value(namespace)?;
+        let namespace = Arc::clone(namespace);
+        let pods = self.pods.get_mut(&namespace)?;
+        let before = Some(pods.remove(name)?.pod);
+        if pods.is_empty() {
+            self.pods.remove(&namespace);
+        }
+        Some(PodChange {
+            namespace,
+            before,
+            now: None,
+        })
+    }
+
+    /// The node of this name. Its zone is known once the node is.
+    fn node(&mut self, name: &str) -> Option<Arc<Node>> {
+        if name.is_empty() {
+            return None;
+        }
+        let known = self.nodes.get(name).cloned();
+        Some(known.unwrap_or_else(|| {
+            let node = Arc::new(Node {
+                name: name.into(),
+                zone: None,
+            });
+            self.nodes.insert(name.into(), Arc::clone(&node));
+            node
+        }))
+    }
+
+    /// A node exists, was created or changed. Returns the pods whose zone that changes.
+    pub(crate) fn apply_node(&mut self, node: Node) -> Vec<PodChange> {
+        let node = Arc::new(node);
+        let before = self.nodes.insert(node.name.clone(), Arc::clone(&node));
+        if before.is_none_or(|before| before == node) {
+            return Vec::new();
+        }
+        let mut changes = Vec::new();
+        for (namespace, pods) in &mut self.pods {
+            for kept in pods.values_mut() {
+                if (kept.pod.node.as_ref()).is_some_and(|of| of.name == node.name) {
+                    let now = Arc::new(Pod {
+                        node: Some(Arc::clone(&node)),
+                        ..Pod::clone(&kept.pod)
+                    });
+                    let before = std::mem::replace(&mut kept.pod, Arc::clone(&now));
+                    changes.push(PodChange {
+                        namespace: Arc::clone(namespace),
+                        before: Some(before),
+                        now: Some(now),
+                    });
+                }
+            }
+        }
+        changes
+    }
+
+    /// A list of the pods begins.
+    pub(crate) fn begin_list(&mut self) {
+        self.is_list_unreadable = false;
+        let pods = self.pods.values_mut().flat_map(BTreeMap::values_mut);
+        pods.for_each(|kept| kept.is_listed = false);
+    }
+
+    /// The list that is read has a pod that can't be decoded: what is known of it stays.
+    pub(crate) fn unreadable(&mut self) {
+        self.is_list_unreadable = true;
+    }
+
+    /// The list is complete: pods that it does not have are gone.
+    pub(crate) fn end_list(&mut self) -> Vec<PodChange> {
+        self.is_known = true;
+        self.must_list = false;
+        self.stale_since = None;
+        if self.is_list_unreadable {
+            return Vec::new();
+        }
+        let mut gone = Vec::new();
+        for (namespace, pods) in &self.pods {
+            let unlisted = pods.values().filter(|kept| !kept.is_listed);
+            gone.extend(unlisted.map(|kept| (Arc::clone(namespace), kept.pod.name.clone())));
+        }
+        let removed = gone.into_iter();
+        removed
+            .filter_map(|(namespace, name)| self.remove(&namespace, &name))
+            .collect()
+    }
+
+    /// Events may be missing from now on; until a list, if it `must_list`.
+    pub(crate) fn stale(&mut self, now: Timestamp, must_list: bool) {
+        self.stale_since.get_or_insert(now);
+        self.must_list |= must_list;
+    }
+
+    /// All events that there were have arrived.
+    pub(crate) fn caught_up(&mut self) {
+        if !self.must_list {
+            self.stale_since = None;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Wires the parts together: a watch for each kind of the host, and of each member.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use fedrs_api::SetKind;
+use jiff::Timestamp;
+use kube::Client;
+use reflector::{Collection, Reflector};
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    catalog::Catalog,
+    handlers::{ENDPOINT_SETS, Listed, Nodes, Pods, Sets, Sources, sources},
+};
+
+const PODS_PATH: &str = "/api/v1/pods";
+const NODES_PATH: &str = "/api/v1/nodes";
+const ENDPOINT_SETS_PATH: &str = "/apis/fedrs.dev/v1alpha1/endpointsets";
+
+/// The service without its ways to ask: it watches the host and the members.
+#[derive(Debug)]
+pub struct Discovery {
+    catalog: Arc<Catalog>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+    /// The watches of each member.
+    members: BTreeMap<String, [JoinHandle<()>; 2]>,
+}
+
+impl Discovery {
+    /// Watches the host. For members that can't be listed, answers wait for `patience` at most.
+    #[must_use]
+    pub fn start(host: &Client, patience: Duration) -> Self {
+        let kinds = SetKind::ALL.map(sources);
+        let catalog = Catalog::waiting_for(kinds.into_iter().chain([ENDPOINT_SETS]));
+        let discovery = Self {
+            catalog: Arc::clone(&catalog),
+            tasks: TaskTracker::new(),
+            cancel: CancellationToken::new(),
+            members: BTreeMap::new(),
+        };
+        let sets = Sets {
+            catalog: Arc::clone(&catalog),
+            listed: Listed::default(),
+        };
+        let reflector = Reflector::new(host.clone(), Collection::all(ENDPOINT_SETS_PATH));
+        discovery.spawn(reflector.run(sets));
+        for kind in SetKind::ALL {
+            let handler = Sources {
+                catalog: Arc::clone(&catalog),
+                kind,
+                listed: Listed::default(),
+            };
+            let reflector = Reflector::new(host.clone(), Collection::all(path_of(kind)));
+            discovery.spawn(reflector.run(handler));
+        }
+        discovery.spawn(async move {
+            tokio::time::sleep(patience).await;
+            catalog.give_up();
+        });
+        discovery
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let cancel = self.cancel.clone();
+        self.tasks.spawn(async move {
+            cancel.run_until_cancelled(task).await;
+        })
+    }
+
+    /// What can be looked up.
+    #[must_use]
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Watches a member with this client from now on.
+    pub fn set_member(&mut self, name: &str, client: &Client) {
+        let member: Arc<str> = name.into();
+        self.catalog.update(|state| state.add_member(&member));
+        let pods = Pods {
+            catalog: Arc::clone(&self.catalog),
+            member: Arc::clone(&member),
+        };
+        let nodes = Nodes {
+            catalog: Arc::clone(&self.catalog),
+            member: Arc::clone(&member),
+        };
+        self.end_member(name);
+        let of_pods = Reflector::new(client.clone(), Collection::all(PODS_PATH));
+        let of_nodes = Reflector::new(client.clone(), Collection::all(NODES_PATH));
+        let tasks = [
+            self.spawn(of_pods.run(pods)),
+            self.spawn(of_nodes.run(nodes)),
+        ];
+        self.members.insert(name.to_owned(), tasks);
+    }
+
+    /// Does not watch a member any longer. Its endpoints stay, marked as stale: its kubeconfig may be missing by mistake.
+    pub fn end_member(&mut self, name: &str) {
+        for task in self.members.remove(name).into_iter().flatten() {
+            task.abort();
+            let now = Timestamp::now();
+            self.catalog.update(|state| state.stale(name, now, true));
+        }
+    }
+
+    /// All members have been set that had a kubeconfig at the start.
+    pub fn members_known(&self) {
+        self.catalog.members_known();
+    }
+
+    /// Ends all watches.
+    pub async fn stop(self) {
+        self.cancel.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+fn path_of(kind: SetKind) -> &'static str {
+    match kind {
+        SetKind::FederatedReplicaSet => "/apis/fedrs.dev/v1alpha1/federatedreplicasets",
+        SetKind::FederatedDeployment => "/apis/fedrs.dev/v1alpha1/federateddeployments",
+    }
+}

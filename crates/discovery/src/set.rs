@@ -1,0 +1,71 @@
+//! An EndpointSet of the host.
+
+use std::{fmt, sync::Arc};
+
+use fedrs_api::{EndpointSet, ObjectKey, ValidEndpointSet, ValidEndpointSource, selector};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+/// Namespace and name of an EndpointSet. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SetKey {
+    /// The namespace, the same on the host and in every member.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl SetKey {
+    /// The key of `namespace/name`.
+    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// The key of an object.
+    pub(crate) fn of(object: &EndpointSet) -> Self {
+        let metadata = &object.metadata;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        Self::new(namespace, metadata.name.as_deref().unwrap_or_default())
+    }
+}
+
+impl fmt::Display for SetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The federated set whose pods the EndpointSet `key` has, if it has those of one.
+pub(crate) fn source_of(key: &SetKey, set: &ValidEndpointSet) -> Option<ObjectKey> {
+    match &set.source {
+        ValidEndpointSource::Set(kind, name) => {
+            let namespace = Arc::clone(&key.namespace);
+            Some(ObjectKey::of_kind(*kind, namespace, name.as_str()))
+        }
+        ValidEndpointSource::Selector(_) => None,
+    }
+}
+
+/// A selector that is parsed once. Pods without labels match none: those of sets have some.
+#[derive(Clone, Debug)]
+pub(crate) struct ParsedSelector {
+    pub(crate) labels: LabelSelector,
+    parsed: kube::core::Selector,
+}
+
+impl ParsedSelector {
+    /// `None` if it is invalid, or empty.
+    pub(crate) fn parse(labels: &LabelSelector) -> Option<Self> {
+        selector::check(labels, "spec.selector").ok()?;
+        let parsed = kube::core::Selector::try_from(labels.clone()).ok()?;
+        let labels = selector::normalized(labels);
+        Some(Self { labels, parsed })
+    }
+
+    pub(crate) fn matches(&self, labels: &crate::pod::Labels) -> bool {
+        use kube::core::SelectorExt;
+        self.parsed.matches(labels)
+    }
+}

@@ -1,0 +1,308 @@
+//! What is known: EndpointSets, their sources, and the pods of all members. Pure: no clock, no lock, no IO.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use fedrs_api::{
+    EndpointSet, FieldError, ObjectKey, SetKind, ValidEndpointSet, ValidEndpointSource,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::{
+    member::{Member, PodChange},
+    node::NodeObject,
+    pod::{Pod, PodObject},
+    resolve::ports_of,
+    set::{ParsedSelector, SetKey, source_of},
+    set_index::SetIndex,
+    snapshot::{Endpoint, EndpointPort},
+};
+
+/// The state of all that discovery watches.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    sets: BTreeMap<SetKey, Entry>,
+    index: SetIndex,
+    /// The selectors of federated sets.
+    sources: BTreeMap<ObjectKey, LabelSelector>,
+    members: BTreeMap<Arc<str>, Member>,
+    /// Sets that have changed since [`take_changed`](State::take_changed).
+    changed: BTreeSet<SetKey>,
+    /// Whether a member is new, known, or stale, since [`take_members_changed`](State::take_members_changed).
+    have_members_changed: bool,
+}
+
+/// An EndpointSet, and its endpoints.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The set, or what is wrong with it.
+    pub(crate) set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+    /// What its pods match; none if the set is invalid, or its source does not exist.
+    selector: Option<ParsedSelector>,
+    /// By cluster and name of the pod.
+    endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
+    /// The ports of an endpoint that has been added: most have the same.
+    ports: Arc<[EndpointPort]>,
+}
+
+impl Entry {
+    /// The endpoints, by cluster and name.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.values()
+    }
+
+    /// Whether its source exists and has a selector.
+    pub(crate) fn has_source(&self) -> bool {
+        self.selector.is_some()
+    }
+
+    /// What a pod is to the set now. Returns whether that changes anything.
+    fn refresh(&mut self, cluster: &Arc<str>, name: &str, pod: Option<&Arc<Pod>>) -> bool {
+        let endpoint = pod.and_then(|pod| self.endpoint(pod));
+        let key = (Arc::clone(cluster), Box::from(name));
+        match endpoint {
+            Some(endpoint) if self.endpoints.get(&key) == Some(&endpoint) => false,
+            Some(endpoint) => {
+                self.endpoints.insert(key, endpoint);
+                true
+            }
+            None => self.endpoints.remove(&key).is_some(),
+        }
+    }
+
+    fn endpoint(&mut self, pod: &Arc<Pod>) -> Option<Endpoint> {
+        let (set, selector) = (self.set.as_ref().ok()?, self.selector.as_ref()?);
+        if !selector.matches(&pod.labels) {
+            return None;
+        }
+        let ports = ports_of(set, pod)?;
+        if *self.ports != *ports {
+            self.ports = ports.into();
+        }
+        Some(Endpoint::new(pod, Arc::clone(&self.ports)))
+    }
+}
+
+impl State {
+    /// The set `key`.
+    pub(crate) fn set(&self, key: &SetKey) -> Option<&Entry> {
+        self.sets.get(key)
+    }
+
+    /// The sets that have changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<SetKey> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Whether a member is new, known or stale, or not any more, since the last call.
+    pub(crate) fn take_members_changed(&mut self) -> bool {
+        std::mem::take(&mut self.have_members_changed)
+    }
+
+    /// All members.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.members.values()
+    }
+
+    /// A member is known by its kubeconfig.
+    pub(crate) fn add_member(&mut self, name: &Arc<str>) {
+        let member = || Member::new(Arc::clone(name));
+        self.members.entry(Arc::clone(name)).or_insert_with(member);
+        self.have_members_changed = true;
+    }
+
+    /// Changes what is known of a member.
+    fn with_member(&mut self, name: &str, change: impl FnOnce(&mut Member) -> Vec<PodChange>) {
+        let Some(member) = self.members.get_mut(name) else {
+            return;
+        };
+        let cluster = Arc::clone(&member.name);
+        let before = (member.is_known, member.stale_since);
+        let changes = change(member);
+        self.have_members_changed |= before != (member.is_known, member.stale_since);
+        for change in changes {
+            self.pod_changed(&cluster, &change);
+        }
+    }
+
+    /// A pod of a member exists, was created or changed.
+    pub(crate) fn apply_pod(&mut self, member: &str, pod: PodObject) {
+        self.with_member(member, |member| member.apply(pod).into_iter().collect());
+    }
+
+    /// A pod of a member is gone.
+    pub(crate) fn remove_pod(&mut self, member: &str, namespace: &str, name: &str) {
+        self.with_member(member, |member| {
+            member.remove(namespace, name).into_iter().collect()
+        });
+    }
+
+    /// A list of the pods of a member begins.
+    pub(crate) fn begin_pods(&mut self, member: &str) {
+        self.with_member(member, |member| {
+            member.begin_list();
+            Vec::new()
+        });
+    }
+
+    /// A pod in the list of a member can't be read.
+    pub(crate) fn unreadable_pod(&mut self, member: &str) {
+        self.with_member(member, |member| {
+            member.unreadable();
+            Vec::new()
+        });
+    }
+
+    /// The list of the pods of a member is complete.
+    pub(crate) fn end_pods(&mut self, member: &str) {
+        self.with_member(member, Member::end_list);
+    }
+
+    /// A node of a member exists, was created or changed.
+    pub(crate) fn apply_node(&mut self, member: &str, node: NodeObject) {
+        self.with_member(member, |member| member.apply_node(node.into_node()));
+    }
+
+    /// Events of a member may be missing from now on.
+    pub(crate) fn stale(&mut self, member: &str, now: Timestamp, must_list: bool) {
+        self.with_member(member, |member| {
+            member.stale(now, must_list);
+            Vec::new()
+        });
+    }
+
+    /// All events that a member had have arrived.
+    pub(crate) fn caught_up(&mut self, member: &str) {
+        self.with_member(member, |member| {
+            member.caught_up();
+            Vec::new()
+        });
+    }
+
+    fn pod_changed(&mut self, cluster: &Arc<str>, change: &PodChange) {
+        let pods = [&change.before, &change.now].into_iter().flatten();
+        let labels: BTreeSet<_> = pods.clone().map(|pod| &pod.labels).collect();
+        let candidates = labels
+            .into_iter()
+            .flat_map(|labels| self.index.candidates(&change.namespace, labels));
+        let candidates: BTreeSet<_> = candidates.cloned().collect();
+        let Some(name) = pods.map(|pod| &pod.name).next() else {
+            return;
+        };
+        for key in candidates {
+            let entry = self.sets.get_mut(&key);
+            if entry.is_some_and(|entry| entry.refresh(cluster, name, change.now.as_ref())) {
+                self.changed.insert(key);
+            }
+        }
+    }
+
+    /// An EndpointSet exists, was created or changed.
+    pub(crate) fn apply_set(&mut self, object: &EndpointSet) {
+        let key = SetKey::of(object);
+        let set = ValidEndpointSet::check(&object.spec).map(Arc::new);
+        if self.sets.get(&key).is_some_and(|known| known.set == set) {
+            return;
+        }
+        self.put_set(key, set);
+    }
+
+    fn put_set(&mut self, key: SetKey, set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>) {
+        self.forget(&key);
+        let selector = (set.as_ref().ok()).and_then(|set| self.selector_of(&key, set));
+        let mut entry = Entry {
+            set,
+            selector,
+            endpoints: BTreeMap::new(),
+            ports: Arc::default(),
+        };
+        if let Some(selector) = &entry.selector {
+            self.index.insert(&key, &selector.labels);
+        }
+        for member in self.members.values() {
+            for pod in member.pods(&key.namespace) {
+                entry.refresh(&member.name, &pod.name, Some(pod));
+            }
+        }
+        self.sets.insert(key.clone(), entry);
+        self.changed.insert(key);
+    }
+
+    fn selector_of(&self, key: &SetKey, set: &ValidEndpointSet) -> Option<ParsedSelector> {
+        let labels = match (&set.source, source_of(key, set)) {
+            (_, Some(source)) => self.sources.get(&source)?,
+            (ValidEndpointSource::Selector(selector), None) => selector,
+            (ValidEndpointSource::Set(..), None) => return None,
+        };
+        ParsedSelector::parse(labels)
+    }
+
+    /// An EndpointSet is gone.
+    pub(crate) fn remove_set(&mut self, key: &SetKey) {
+        if self.forget(key) {
+            self.changed.insert(key.clone());
+        }
+    }
+
+    fn forget(&mut self, key: &SetKey) -> bool {
+        let Some(entry) = self.sets.remove(key) else {
+            return false;
+        };
+        if let Some(selector) = entry.selector {
+            self.index.remove(key, &selector.labels);
+        }
+        true
+    }
+
+    /// The list of EndpointSets is complete: these exist.
+    pub(crate) fn end_sets(&mut self, listed: &BTreeSet<SetKey>) {
+        let gone = self.sets.keys().filter(|key| !listed.contains(*key));
+        for key in gone.cloned().collect::<Vec<_>>() {
+            self.remove_set(&key);
+        }
+    }
+
+    /// A federated set exists, was created or changed.
+    pub(crate) fn apply_source(&mut self, key: &ObjectKey, selector: &LabelSelector) {
+        if self.sources.get(key) != Some(selector) {
+            self.sources.insert(key.clone(), selector.clone());
+            self.source_changed(key);
+        }
+    }
+
+    /// A federated set is gone.
+    pub(crate) fn remove_source(&mut self, key: &ObjectKey) {
+        if self.sources.remove(key).is_some() {
+            self.source_changed(key);
+        }
+    }
+
+    /// The list of federated sets of a kind is complete: these exist.
+    pub(crate) fn end_sources(&mut self, kind: SetKind, listed: &BTreeSet<ObjectKey>) {
+        let of_kind = self.sources.keys().filter(|key| key.kind == kind);
+        let gone = of_kind.filter(|key| !listed.contains(*key));
+        for key in gone.cloned().collect::<Vec<_>>() {
+            self.remove_source(&key);
+        }
+    }
+
+    /// The EndpointSets of a federated set have the pods that it selects now.
+    fn source_changed(&mut self, source: &ObjectKey) {
+        let is_of_source = |key: &SetKey, entry: &Entry| {
+            let set = entry.set.as_ref().ok()?;
+            (source_of(key, set)? == *source).then(|| Arc::clone(set))
+        };
+        let sets = self.sets.iter();
+        let sets = sets.filter_map(|(key, entry)| Some((key.clone(), is_of_source(key, entry)?)));
+        for (key, set) in sets.collect::<Vec<_>>() {
+            self.put_set(key, Ok(set));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

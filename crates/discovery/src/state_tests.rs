@@ -1,0 +1,231 @@
+//! Events in any order lead to what a look at everything finds.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+const NAMESPACE: &str = "shop";
+
+fn pod(name: usize, version: u8, ready: bool) -> Value {
+    json!({
+        "metadata": {
+            "namespace": NAMESPACE, "name": format!("p{name}"), "resourceVersion": "1",
+            "labels": { "app": format!("a{}", version % 2), "x": format!("{version}") },
+        },
+        "spec": { "nodeName": "n", "containers": [] },
+        "status": {
+            "phase": if version == 3 { "Failed" } else { "Running" },
+            "podIPs": [{ "ip": format!("10.0.{version}.{name}") }],
+            "conditions": [{ "type": "Ready", "status": if ready { "True" } else { "False" } }],
+        },
+    })
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_str(&value.to_string()).unwrap()
+}
+
+fn endpoint_set(name: usize, source: &Value) -> EndpointSet {
+    read(&json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet",
+        "metadata": { "namespace": NAMESPACE, "name": format!("s{name}") },
+        "spec": { "source": source, "include": if name == 0 { "Alive" } else { "Serving" } },
+    }))
+}
+
+fn source_key() -> ObjectKey {
+    ObjectKey::new(NAMESPACE, "web")
+}
+
+fn selector(value: &str) -> LabelSelector {
+    read(&json!({ "matchLabels": { "app": value } }))
+}
+
+/// What happens, with small numbers: members, pods, versions, sets.
+#[derive(Clone, Debug)]
+enum Event {
+    Pod(usize, usize, u8, bool),
+    PodGone(usize, usize),
+    /// A list with these pods, after which it is complete.
+    List(usize, Vec<(usize, u8, bool)>),
+    Set(usize, bool),
+    SetGone(usize),
+    Source(bool),
+    SourceGone,
+    Zone(usize, bool),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let (member, name, version) = (0..2_usize, 0..4_usize, 0..4_u8);
+    let pods = prop::collection::vec((name.clone(), version.clone(), any::<bool>()), 0..4);
+    prop_oneof![
+        4 => (member.clone(), name.clone(), version, any::<bool>()).prop_map(|(m, n, v, r)| Event::Pod(m, n, v, r)),
+        2 => (member.clone(), name).prop_map(|(m, n)| Event::PodGone(m, n)),
+        1 => (member.clone(), pods).prop_map(|(m, pods)| Event::List(m, pods)),
+        2 => (0..3_usize, any::<bool>()).prop_map(|(set, by_source)| Event::Set(set, by_source)),
+        1 => (0..3_usize).prop_map(Event::SetGone),
+        1 => any::<bool>().prop_map(Event::Source),
+        1 => Just(Event::SourceGone),
+        1 => (member, any::<bool>()).prop_map(|(m, zone)| Event::Zone(m, zone)),
+    ]
+}
+
+/// What there is, without any index.
+#[derive(Default)]
+struct Model {
+    pods: BTreeMap<(usize, usize), (u8, bool)>,
+    /// By what they select: `None` is the selector of the source.
+    sets: BTreeMap<usize, Option<&'static str>>,
+    source: Option<&'static str>,
+}
+
+impl Model {
+    /// The pods of each set, as texts; none if it has no source.
+    fn endpoints(&self) -> BTreeMap<usize, Option<Vec<String>>> {
+        let sets = self.sets.iter();
+        sets.map(|(set, selected)| (*set, self.pods_of(*set, *selected)))
+            .collect()
+    }
+
+    fn pods_of(&self, set: usize, selected: Option<&str>) -> Option<Vec<String>> {
+        let wanted = selected.or(self.source)?;
+        let pods = self.pods.iter().filter(|(_, (version, ready))| {
+            let app = format!("a{}", version % 2);
+            app == wanted && *version != 3 && (*ready || set == 0)
+        });
+        let texts = pods.map(|((member, name), (version, _))| {
+            format!("m{member}/p{name} 10.0.{version}.{name}")
+        });
+        Some(texts.collect())
+    }
+
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Pod(m, n, v, r) => _ = self.pods.insert((*m, *n), (*v, *r)),
+            Event::PodGone(m, n) => _ = self.pods.remove(&(*m, *n)),
+            Event::List(member, pods) => {
+                self.pods.retain(|(of, _), _| of != member);
+                for (n, v, r) in pods {
+                    self.pods.insert((*member, *n), (*v, *r));
+                }
+            }
+            Event::Set(set, by_source) => _ = self.sets.insert(*set, (!by_source).then_some("a0")),
+            Event::SetGone(set) => _ = self.sets.remove(set),
+            Event::Source(first) => self.source = Some(if *first { "a0" } else { "a1" }),
+            Event::SourceGone => self.source = None,
+            Event::Zone(..) => {}
+        }
+    }
+}
+
+fn apply(state: &mut State, event: &Event) {
+    let member = |member: &usize| format!("m{member}");
+    match event {
+        Event::Pod(m, n, v, r) => state.apply_pod(&member(m), read(&pod(*n, *v, *r))),
+        Event::PodGone(m, n) => state.remove_pod(&member(m), NAMESPACE, &format!("p{n}")),
+        Event::List(m, pods) => {
+            state.begin_pods(&member(m));
+            for (n, v, r) in pods {
+                state.apply_pod(&member(m), read(&pod(*n, *v, *r)));
+            }
+            state.end_pods(&member(m));
+        }
+        Event::Set(set, true) => {
+            state.apply_set(&endpoint_set(
+                *set,
+                &json!({ "federatedReplicaSet": "web" }),
+            ));
+        }
+        Event::Set(set, false) => {
+            let source = json!({ "selector": { "matchLabels": { "app": "a0" } } });
+            state.apply_set(&endpoint_set(*set, &source));
+        }
+        Event::SetGone(set) => state.remove_set(&SetKey::new(NAMESPACE, format!("s{set}"))),
+        Event::Source(first) => {
+            let selector = selector(if *first { "a0" } else { "a1" });
+            state.apply_source(&source_key(), &selector);
+        }
+        Event::SourceGone => state.remove_source(&source_key()),
+        Event::Zone(m, zone) => {
+            let labels = json!({ "topology.kubernetes.io/zone": format!("z{zone}") });
+            let node =
+                json!({ "metadata": { "name": "n", "resourceVersion": "1", "labels": labels } });
+            state.apply_node(&member(m), read(&node));
+        }
+    }
+}
+
+fn endpoints(state: &State) -> BTreeMap<usize, Option<Vec<String>>> {
+    let of = |(key, entry): (&SetKey, &Entry)| {
+        let texts = entry.endpoints().map(|endpoint| {
+            let address = endpoint.addresses().next().unwrap();
+            format!("{}/{} {address}", endpoint.cluster(), endpoint.name())
+        });
+        let set = key.name[1..].parse().unwrap();
+        (set, entry.has_source().then(|| texts.collect()))
+    };
+    state.sets.iter().map(of).collect()
+}
+
+proptest! {
+    #[test]
+    fn d1_events_in_any_order_lead_to_what_a_look_at_everything_finds(
+        events in prop::collection::vec(event(), 0..40),
+    ) {
+        let (mut state, mut model) = (State::default(), Model::default());
+        for member in ["m0", "m1"] {
+            state.add_member(&member.into());
+        }
+        for event in &events {
+            let before = endpoints(&state);
+            state.take_changed();
+            apply(&mut state, event);
+            model.apply(event);
+            let now = endpoints(&state);
+            prop_assert_eq!(&now, &model.endpoints());
+            // Who asks for a set that has changed is told so.
+            let changed = state.take_changed();
+            for set in before.keys().chain(now.keys()) {
+                let key = SetKey::new(NAMESPACE, format!("s{set}"));
+                prop_assert!(before.get(set) == now.get(set) || changed.contains(&key));
+            }
+        }
+    }
+}
+
+#[test]
+fn d2_the_zone_of_a_node_changes_the_endpoints_on_it_and_no_others() {
+    let mut state = State::default();
+    state.add_member(&"m0".into());
+    apply(&mut state, &Event::Set(0, false));
+    apply(&mut state, &Event::Pod(0, 1, 0, true));
+    state.take_changed();
+    let zone = |state: &State| {
+        let (_, entry) = state.sets.first_key_value().unwrap();
+        entry.endpoints().next().unwrap().zone().map(str::to_owned)
+    };
+    assert_eq!(zone(&state), None);
+    apply(&mut state, &Event::Zone(0, true));
+    assert_eq!(zone(&state).as_deref(), Some("ztrue"));
+    assert_eq!(state.take_changed().len(), 1);
+    apply(&mut state, &Event::Zone(0, true));
+    assert_eq!(state.take_changed().len(), 0);
+}
+
+/// A pod that can't be read, in a list, may be any: nothing is taken for gone.
+#[test]
+fn d2_a_list_with_an_unreadable_pod_removes_nothing() {
+    let mut state = State::default();
+    state.add_member(&"m0".into());
+    apply(&mut state, &Event::Set(0, false));
+    apply(&mut state, &Event::List(0, vec![(1, 0, true)]));
+    state.begin_pods("m0");
+    state.unreadable_pod("m0");
+    state.end_pods("m0");
+    assert_eq!(endpoints(&state)[&0].as_ref().unwrap().len(), 1);
+    apply(&mut state, &Event::List(0, vec![]));
+    assert_eq!(endpoints(&state)[&0].as_ref().unwrap().len(), 0);
+}

@@ -1,0 +1,304 @@
+//! What clients are answered, over embedded clusters: a host and two members.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header},
+};
+use discovery::{Answer, Catalog, Discovery, router};
+use kube::Client;
+use serde_json::{Value, json};
+use sim_cluster::{SimCluster, kinds};
+use tower::ServiceExt;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/endpointsets";
+/// How long answers wait for members that can't be listed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct World {
+    host: SimCluster,
+    members: [SimCluster; 2],
+    discovery: Discovery,
+}
+
+impl World {
+    /// Starts the clusters, with a set of the pods with the label `app=web`, and what watches them.
+    async fn start(prepare: impl AsyncFnOnce(&[SimCluster; 2])) -> Self {
+        let host = SimCluster::builder("host").start();
+        let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for crd in fedrs_api::crd::all() {
+            write(&host, "POST", crds, &json!(crd)).await;
+        }
+        let crd = <fedrs_api::EndpointSet as kube::CustomResourceExt>::crd();
+        write(&host, "POST", crds, &json!(crd)).await;
+        let set = json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": "web" },
+            "spec": {
+                "source": { "selector": { "matchLabels": { "app": "web" } } },
+                "ports": [{ "name": "http", "port": "http" }],
+                "labels": ["version"],
+            },
+        });
+        write(&host, "POST", SETS, &set).await;
+        let members = ["eu", "us"].map(|name| SimCluster::builder(name).nodes(2).start());
+        prepare(&members).await;
+        let mut discovery = Discovery::start(&client(&host), PATIENCE);
+        for member in &members {
+            discovery.set_member(member.name(), &client(member));
+        }
+        discovery.members_known();
+        Self {
+            host,
+            members,
+            discovery,
+        }
+    }
+
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.discovery.catalog()
+    }
+
+    async fn get(&self, path: &str, etag: Option<&str>) -> (StatusCode, String, Option<String>) {
+        let mut request = Request::get(path);
+        if let Some(etag) = etag {
+            request = request.header(header::IF_NONE_MATCH, etag);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = router(Arc::clone(self.catalog())).oneshot(request).await;
+        let response = response.unwrap();
+        let etag = response.headers().get(header::ETAG);
+        let etag = etag.map(|etag| etag.to_str().unwrap().to_owned());
+        let status = response.status();
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap(), etag)
+    }
+
+    /// The answer for the set, once there is one of which `expected` is true.
+    async fn answer(&self, expected: impl Fn(&Answer) -> bool) -> Answer {
+        for _ in 0..2_000 {
+            let (status, body, _) = self.get("/v1/endpoints/default/web", None).await;
+            if status == StatusCode::OK {
+                let answer = serde_json::from_str(&body).unwrap();
+                if expected(&answer) {
+                    return answer;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!(
+            "not answered: {:?}",
+            self.get("/v1/endpoints/default/web", None).await
+        );
+    }
+}
+
+fn client(cluster: &SimCluster) -> Client {
+    Client::new(cluster.service(), "default")
+}
+
+async fn write(cluster: &SimCluster, method: &str, path: &str, body: &Value) {
+    let client = Client::new(cluster.direct_service(), "default");
+    let request = Request::builder().method(method).uri(path);
+    let body = if body.is_null() {
+        vec![]
+    } else {
+        body.to_string().into_bytes()
+    };
+    let request = request
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body);
+    client.request::<Value>(request.unwrap()).await.unwrap();
+}
+
+/// Creates a pod that becomes ready.
+async fn create_pod(cluster: &SimCluster, name: &str) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": name, "labels": { "app": "web", "version": "1", "other": "x" } },
+        "spec": { "containers": [{
+            "name": "main", "image": "web:1", "ports": [{ "name": "http", "containerPort": 8080 }],
+        }] },
+    });
+    write(cluster, "POST", PODS, &pod).await;
+}
+
+fn names(answer: &Answer) -> Vec<String> {
+    let endpoints = answer.endpoints.iter();
+    endpoints
+        .map(|endpoint| format!("{}/{}", endpoint.cluster, endpoint.name))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d1_a_set_has_the_pods_of_all_members_with_addresses_ports_and_labels() {
+    let world = World::start(async |[eu, us]: &[SimCluster; 2]| {
+        create_pod(eu, "a").await;
+        create_pod(us, "a").await;
+    })
+    .await;
+    let answer = world.answer(|answer| answer.endpoints.len() == 2).await;
+    assert_eq!(names(&answer), ["eu/a", "us/a"]);
+    let endpoint = &answer.endpoints[0];
+    assert_eq!(endpoint.addresses.len(), 1);
+    assert_eq!(json!(endpoint.ports), json!({ "http": 8080 }));
+    assert_eq!(json!(endpoint.labels), json!({ "version": "1" }));
+    assert!(endpoint.ready && endpoint.serving && !endpoint.terminating);
+    assert!(endpoint.node.is_some());
+    assert_eq!(answer.stale_members, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d2_a_change_ends_the_wait_and_versions_grow() {
+    let world = World::start(async |[eu, _]: &[SimCluster; 2]| create_pod(eu, "a").await).await;
+    let first = world.answer(|answer| answer.endpoints.len() == 1).await;
+    let etag = format!("\"{}\"", first.version);
+    let (status, body, _) = world
+        .get("/v1/endpoints/default/web?wait=5", Some(&etag))
+        .await;
+    assert_eq!((status, body.as_str()), (StatusCode::NOT_MODIFIED, ""));
+    let waiting = world.get("/v1/endpoints/default/web?wait=60", Some(&etag));
+    let change = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        create_pod(&world.members[1], "b").await;
+    };
+    let began = tokio::time::Instant::now();
+    let ((status, body, _), ()) = tokio::join!(waiting, change);
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "it did not wait for the end"
+    );
+    let second: Answer = serde_json::from_str(&body).unwrap();
+    assert!(second.version > first.version);
+    assert_eq!(names(&second), ["eu/a", "us/b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d2_a_pod_that_is_removed_is_marked_and_gone_once_it_is() {
+    let world = World::start(async |[eu, us]: &[SimCluster; 2]| {
+        create_pod(eu, "a").await;
+        create_pod(us, "b").await;
+    })
+    .await;
+    world.answer(|answer| answer.endpoints.len() == 2).await;
+    write(
+        &world.members[0],
+        "DELETE",
+        &format!("{PODS}/a"),
+        &Value::Null,
+    )
+    .await;
+    let answer = world.answer(|answer| names(answer) == ["us/b"]).await;
+    assert!(answer.endpoints.iter().all(|endpoint| endpoint.ready));
+}
+
+/// A member that can't be reached keeps its endpoints, and the answer says how old they are.
+#[tokio::test(start_paused = true)]
+async fn d2_an_unreachable_member_keeps_its_endpoints_with_their_age() {
+    let world = World::start(async |[eu, us]: &[SimCluster; 2]| {
+        create_pod(eu, "a").await;
+        create_pod(us, "b").await;
+    })
+    .await;
+    world.answer(|answer| answer.endpoints.len() == 2).await;
+    world.members[0].faults().set_unreachable(true);
+    let answer = world
+        .answer(|answer| !answer.stale_members.is_empty())
+        .await;
+    assert_eq!(names(&answer), ["eu/a", "us/b"]);
+    assert_eq!(answer.stale_members[0].name, "eu");
+    world.members[0].faults().heal();
+    let answer = world.answer(|answer| answer.stale_members.is_empty()).await;
+    assert_eq!(names(&answer), ["eu/a", "us/b"]);
+}
+
+/// Nothing is answered before each member is known; after a while without one that can't be reached, but never an empty set.
+#[tokio::test(start_paused = true)]
+async fn d2_what_is_not_known_is_no_empty_answer() {
+    let world = World::start(async |[eu, us]: &[SimCluster; 2]| {
+        create_pod(us, "b").await;
+        eu.faults().set_unreachable(true);
+    })
+    .await;
+    tokio::time::sleep(PATIENCE / 2).await;
+    let (status, body, _) = world.get("/v1/endpoints/default/web", None).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(body, "waiting for the first list of pods of eu\n");
+    let answer = world.answer(|answer| answer.endpoints.len() == 1).await;
+    assert_eq!(
+        (
+            answer.stale_members[0].name.as_str(),
+            answer.stale_members[0].seconds
+        ),
+        ("eu", None)
+    );
+    write(
+        &world.members[1],
+        "DELETE",
+        &format!("{PODS}/b"),
+        &Value::Null,
+    )
+    .await;
+    let is_gone = || {
+        world.members[1]
+            .api()
+            .get(&kinds::PODS, "default", "b")
+            .is_err()
+    };
+    while !is_gone() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (status, _, _) = world.get("/v1/endpoints/default/web", None).await;
+    assert_eq!(
+        status,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "eu may have endpoints"
+    );
+    world.members[0].faults().heal();
+    let answer = world.answer(|answer| answer.stale_members.is_empty()).await;
+    assert_eq!(names(&answer), [""; 0], "now it is known to be empty");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bad_input_names_the_field_and_concerns_no_other_set() {
+    let world = World::start(async |[eu, _]: &[SimCluster; 2]| create_pod(eu, "a").await).await;
+    let set = |name: &str, source: Value| {
+        json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": name },
+            "spec": { "source": source },
+        })
+    };
+    let empty = set("empty", json!({ "selector": {} }));
+    write(&world.host, "POST", SETS, &empty).await;
+    let missing = set("missing", json!({ "federatedReplicaSet": "nobody" }));
+    write(&world.host, "POST", SETS, &missing).await;
+    let answer = world.answer(|answer| answer.endpoints.len() == 1).await;
+    assert_eq!(names(&answer), ["eu/a"]);
+    let expected = [
+        (
+            "empty",
+            StatusCode::CONFLICT,
+            "EndpointSet default/empty is invalid: spec.source.selector: must not be empty: an empty selector matches every pod\n",
+        ),
+        (
+            "missing",
+            StatusCode::CONFLICT,
+            "EndpointSet default/missing: the set that spec.source names does not exist\n",
+        ),
+        (
+            "other",
+            StatusCode::NOT_FOUND,
+            "EndpointSet default/other does not exist\n",
+        ),
+    ];
+    for (name, status, text) in expected {
+        let path = format!("/v1/endpoints/default/{name}");
+        let (found, body, _) = world.get(&path, None).await;
+        assert_eq!((found, body.as_str()), (status, text));
+    }
+}
