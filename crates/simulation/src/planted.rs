@@ -79,8 +79,8 @@ const BUGS: [Planted; 14] = {
         of(B::StatusNotCompared, 51, &[I::Settled]),
         of_rollouts(B::BudgetLentTwice, 6, &[I::Budget]),
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
-        of_local(B::StartedUpdatesForgottenByRestart, 401, &[I::Speed]),
-        of_local(B::EvictionsBesideTheBudget, 13, &[I::Budget]),
+        of_local(B::StartedUpdatesForgottenByRestart, 50, &[I::Speed]),
+        of_local(B::EvictionsBesideTheBudget, 7, &[I::Budget]),
     ]
 };
 
