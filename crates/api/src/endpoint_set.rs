@@ -89,7 +89,7 @@ pub struct EndpointSetSpec {
     pub clusters: Option<Vec<String>>,
 }
 
-/// The most ports of an EndpointSet: as many as Envoy and EndpointSlices allow for a group of endpoints.
+/// The most ports of an EndpointSet: as many as an EndpointSlice has.
 pub const MAX_PORTS: usize = 100;
 /// The most labels that travel along.
 pub const MAX_LABELS: usize = 32;

@@ -124,6 +124,11 @@ fn check_source(source: &EndpointSource, errors: &mut Errors) -> Option<ValidEnd
     Some(source)
 }
 
+/// Whether a container can give a port this name.
+fn is_port_name(name: &str) -> bool {
+    is_label(name) && name.len() <= 15
+}
+
 fn check_ports(ports: &[EndpointPort], errors: &mut Errors) -> Vec<NamedPort> {
     let is_short = ports.len() <= MAX_PORTS;
     errors.require(is_short, "spec.ports", "has more than 100 ports");
@@ -143,7 +148,7 @@ fn check_ports(ports: &[EndpointPort], errors: &mut Errors) -> Vec<NamedPort> {
                 .ok()
                 .filter(|number| *number > 0)
                 .map(PodPort::Number),
-            IntOrString::String(name) => is_label(name).then(|| PodPort::Name(name.clone())),
+            IntOrString::String(name) => is_port_name(name).then(|| PodPort::Name(name.clone())),
         };
         match port {
             Some(port) => valid.push(NamedPort {

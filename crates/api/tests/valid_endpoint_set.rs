@@ -47,6 +47,7 @@ fn d1_ports_have_names_and_numbers_or_names_of_containers() {
 #[case::port_0(json!({ "ports": [{ "name": "a", "port": 0 }] }), &["spec.ports[0].port"])]
 #[case::port_too_large(json!({ "ports": [{ "name": "a", "port": 65536 }] }), &["spec.ports[0].port"])]
 #[case::port_names(json!({ "ports": [{ "name": "A", "port": 1 }, { "name": "b", "port": "" }] }), &["spec.ports[0].name", "spec.ports[1].port"])]
+#[case::port_name_too_long(json!({ "ports": [{ "name": "a", "port": "sixteen-letters1" }] }), &["spec.ports[0].port"])]
 #[case::one_name_twice(json!({ "ports": [{ "name": "a", "port": 1 }, { "name": "a", "port": 2 }] }), &["spec.ports[1].name"])]
 #[case::labels(json!({ "labels": ["app", "not a key"] }), &["spec.labels[1]"])]
 #[case::clusters(json!({ "clusters": ["eu", "Not a name"] }), &["spec.clusters[1]"])]

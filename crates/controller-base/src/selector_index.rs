@@ -11,6 +11,8 @@ use std::{
 use fedrs_api::{ObjectKey, ValidFrs};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+use crate::required_labels::{Label, RequiredLabels, remove, required};
+
 /// A set with a selector.
 pub trait Selecting {
     /// What it is known by.
@@ -45,9 +47,6 @@ impl Selecting for ValidFrs {
         &self.template.metadata.labels
     }
 }
-
-/// A label of a namespace.
-type Label = (Arc<str>, Option<(String, String)>);
 
 /// Others that are known of a set at most.
 pub const MAX_KNOWN: usize = 9;
@@ -92,7 +91,7 @@ impl<S: Selecting> SelectorIndex<S> {
         namespace: &Arc<str>,
         labels: &'a BTreeMap<String, String>,
     ) -> impl Iterator<Item = &'a S::Key> {
-        let candidates = self.all.that_require(namespace, labels);
+        let candidates = self.all.by_required.candidates(namespace, labels);
         candidates.filter(|key| {
             let set = &self.sets[*key].set;
             fedrs_api::selector::matches(set.selector(), labels)
@@ -186,15 +185,14 @@ const INDEXED: &str = "sets know only sets that are indexed";
 struct Candidates<K> {
     /// By each label of the template; all of a namespace under none.
     by_label: BTreeMap<Label, BTreeSet<K>>,
-    /// By the first label that the selector requires; under none if it requires no value.
-    by_required: BTreeMap<Label, BTreeSet<K>>,
+    by_required: RequiredLabels<K>,
 }
 
 impl<K> Default for Candidates<K> {
     fn default() -> Self {
         Self {
             by_label: BTreeMap::new(),
-            by_required: BTreeMap::new(),
+            by_required: RequiredLabels::default(),
         }
     }
 }
@@ -207,37 +205,24 @@ impl<K: Clone + Ord> Candidates<K> {
                 .or_default()
                 .insert(set.key().clone());
         }
-        let required = self.by_required.entry(required(set)).or_default();
-        required.insert(set.key().clone());
+        self.by_required
+            .insert(&set.namespace(), set.selector(), set.key());
     }
 
     fn remove(&mut self, set: &impl Selecting<Key = K>) {
         for label in labels(set) {
             remove(&mut self.by_label, &label, set.key());
         }
-        remove(&mut self.by_required, &required(set), set.key());
-    }
-
-    /// The sets of a namespace that could select a pod with these labels, each once.
-    fn that_require<'a>(
-        &'a self,
-        namespace: &Arc<str>,
-        labels: &'a BTreeMap<String, String>,
-    ) -> impl Iterator<Item = &'a K> {
-        let labels = labels.iter();
-        let labels = labels.map(|(key, value)| Some((key.clone(), value.clone())));
-        let namespace = Arc::clone(namespace);
-        let required = labels.chain([None]).filter_map(move |label| {
-            let label = (Arc::clone(&namespace), label);
-            self.by_required.get(&label)
-        });
-        required.flatten()
+        self.by_required
+            .remove(&set.namespace(), set.selector(), set.key());
     }
 
     /// The sets that may overlap with `set`, some more than once; [`overlap`] decides. The nearest before it by name come
     /// first: of many equal sets each is known by a few.
     fn of<'a>(&'a self, set: &'a impl Selecting<Key = K>) -> impl Iterator<Item = &'a K> {
-        let could_be_taken = self.by_label.get(&required(set));
+        let could_be_taken = self
+            .by_label
+            .get(&required(&set.namespace(), set.selector()));
         let could_take = labels(set).filter_map(|label| self.by_required.get(&label));
         let sets = could_be_taken.into_iter().chain(could_take);
         let nearest_first = |sets: &'a BTreeSet<K>| {
@@ -263,23 +248,6 @@ fn labels(set: &impl Selecting) -> impl Iterator<Item = Label> {
     labels
         .chain([None])
         .map(move |label| (Arc::clone(&namespace), label))
-}
-
-fn required(set: &impl Selecting) -> Label {
-    let mut labels = set.selector().match_labels.iter().flatten();
-    let label = labels
-        .next()
-        .map(|(key, value)| (key.clone(), value.clone()));
-    (set.namespace(), label)
-}
-
-fn remove<K: Ord>(index: &mut BTreeMap<Label, BTreeSet<K>>, label: &Label, key: &K) {
-    if let Some(sets) = index.get_mut(label) {
-        sets.remove(key);
-        if sets.is_empty() {
-            index.remove(label);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use fedrs_api::FieldError;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -29,7 +29,7 @@ pub struct Catalog {
     sets: ArcSwap<HashMap<SetKey, Arc<Cell>>>,
     members: ArcSwap<Vec<MemberState>>,
     /// What is waited for; none once answers are complete.
-    waiting: watch::Sender<Option<Waiting>>,
+    waiting: ArcSwapOption<Waiting>,
 }
 
 #[derive(Debug)]
@@ -116,53 +116,59 @@ impl Catalog {
             inner: Mutex::new(inner),
             sets: ArcSwap::default(),
             members: ArcSwap::default(),
-            waiting: watch::Sender::new(waiting),
+            waiting: ArcSwapOption::from_pointee(waiting),
         })
     }
 
     /// Changes the state, and publishes what that changes.
     pub(crate) fn update(&self, change: impl FnOnce(&mut State)) {
-        self.change(|inner| change(&mut inner.state));
+        let mut inner = self.inner.lock();
+        change(&mut inner.state);
+        if inner.state.take_members_changed() {
+            let members = inner.state.members().map(MemberState::of);
+            self.members.store(Arc::new(members.collect()));
+            self.look_for_missing(&mut inner);
+        }
+        self.publish(&mut inner);
     }
 
     /// A kind of the host has been listed.
     pub(crate) fn listed(&self, kind: &str) {
-        self.change(|inner| inner.unlisted.retain(|unlisted| *unlisted != kind));
+        self.proceed(|inner| inner.unlisted.retain(|unlisted| *unlisted != kind));
     }
 
     /// All members have been reported that had a kubeconfig at the start.
     pub(crate) fn members_known(&self) {
-        self.change(|inner| inner.are_members_known = true);
+        self.proceed(|inner| inner.are_members_known = true);
     }
 
     /// Members that have not been listed yet are not waited for any longer.
     pub(crate) fn give_up(&self) {
-        self.change(|inner| inner.has_given_up = true);
+        self.proceed(|inner| inner.has_given_up = true);
     }
 
-    fn change(&self, change: impl FnOnce(&mut Inner)) {
+    /// Something that was waited for has happened.
+    fn proceed(&self, change: impl FnOnce(&mut Inner)) {
         let mut inner = self.inner.lock();
         change(&mut inner);
-        if inner.state.take_members_changed() {
-            let members = inner.state.members().map(MemberState::of);
-            self.members.store(Arc::new(members.collect()));
-        }
+        self.look_for_missing(&mut inner);
+        self.publish(&mut inner);
+    }
+
+    /// Answers begin once nothing is waited for, and do not end again.
+    fn look_for_missing(&self, inner: &mut Inner) {
         if !inner.is_serving {
             let waiting = inner.waiting();
             inner.is_serving = waiting.is_none();
-            self.waiting.send_if_modified(|known| {
-                let has_changed = *known != waiting;
-                *known = waiting;
-                has_changed
-            });
-        }
-        if inner.is_serving {
-            self.publish(&mut inner);
+            self.waiting.store(waiting.map(Arc::new));
         }
     }
 
-    /// Publishes the sets that have changed.
+    /// Publishes the sets that have changed, once answers have begun.
     fn publish(&self, inner: &mut Inner) {
+        if !inner.is_serving {
+            return;
+        }
         let changed = inner.state.take_changed();
         if changed.is_empty() {
             return;
@@ -190,11 +196,6 @@ impl Catalog {
         self.sets.store(Arc::new(sets));
     }
 
-    /// What is waited for before anything is answered; changes are signalled.
-    pub fn waiting(&self) -> watch::Receiver<Option<Waiting>> {
-        self.waiting.subscribe()
-    }
-
     /// All members.
     pub fn members(&self) -> Arc<Vec<MemberState>> {
         self.members.load_full()
@@ -205,8 +206,10 @@ impl Catalog {
     pub fn lookup(&self, key: &SetKey) -> Lookup {
         let sets = self.sets.load();
         let Some(cell) = sets.get(key) else {
-            let waiting = self.waiting.borrow().clone();
-            return waiting.map_or(Lookup::NotFound, Lookup::Waiting);
+            let waiting = self.waiting.load_full();
+            return waiting.map_or(Lookup::NotFound, |waiting| {
+                Lookup::Waiting(Waiting::clone(&waiting))
+            });
         };
         match &**cell.current.load() {
             Published::NoSource => Lookup::NoSource,

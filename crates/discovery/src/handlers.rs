@@ -1,7 +1,8 @@
 //! Passes what the watches show to the catalog.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
+use controller_base::listing::Listing;
 use fedrs_api::{EndpointSet, ObjectKey, SetKind};
 use jiff::Timestamp;
 use reflector::{Error, EventHandler, InvalidObject, format_error};
@@ -16,14 +17,14 @@ pub(crate) const ENDPOINT_SETS: &str = "EndpointSets";
 /// The EndpointSets of the host.
 pub(crate) struct Sets {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) listed: Listed<SetKey>,
+    pub(crate) listing: Listing<SetKey>,
 }
 
 /// The federated sets of a kind of the host.
 pub(crate) struct Sources {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) kind: SetKind,
-    pub(crate) listed: Listed<ObjectKey>,
+    pub(crate) listing: Listing<ObjectKey>,
 }
 
 /// The pods of a member.
@@ -36,33 +37,6 @@ pub(crate) struct Pods {
 pub(crate) struct Nodes {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) member: Arc<str>,
-}
-
-/// What a list has had so far.
-pub(crate) struct Listed<K> {
-    keys: BTreeSet<K>,
-    /// Whether an object of it can't be read: then nothing is known to be gone.
-    is_unreadable: bool,
-}
-
-impl<K> Default for Listed<K> {
-    fn default() -> Self {
-        Self {
-            keys: BTreeSet::new(),
-            is_unreadable: false,
-        }
-    }
-}
-
-impl<K: Ord> Listed<K> {
-    /// All keys, if all could be read.
-    fn end(&mut self) -> Option<BTreeSet<K>> {
-        let Self {
-            keys,
-            is_unreadable,
-        } = std::mem::take(self);
-        (!is_unreadable).then_some(keys)
-    }
 }
 
 /// The name of a kind in messages.
@@ -83,11 +57,11 @@ fn skipped(of: &str, what: &str, object: &InvalidObject) {
 
 impl EventHandler<EndpointSet> for Sets {
     fn on_init(&mut self) {
-        self.listed = Listed::default();
+        self.listing.begin();
     }
 
     fn on_apply(&mut self, object: EndpointSet) {
-        self.listed.keys.insert(SetKey::of(&object));
+        self.listing.show(&SetKey::of(&object));
         self.catalog.update(|state| state.apply_set(&object));
     }
 
@@ -97,7 +71,7 @@ impl EventHandler<EndpointSet> for Sets {
     }
 
     fn on_init_done(&mut self, _: &str) {
-        if let Some(listed) = self.listed.end() {
+        if let Some(listed) = self.listing.end() {
             self.catalog.update(|state| state.end_sets(&listed));
         }
         self.catalog.listed(ENDPOINT_SETS);
@@ -114,21 +88,21 @@ impl EventHandler<EndpointSet> for Sets {
                 let key = SetKey::new(&**namespace, &**name);
                 self.catalog.update(|state| state.remove_set(&key));
             }
-            _ => self.listed.is_unreadable = true,
+            _ => self.listing.unreadable(),
         }
     }
 }
 
 impl EventHandler<SourceObject> for Sources {
     fn on_init(&mut self) {
-        self.listed = Listed::default();
+        self.listing.begin();
     }
 
     fn on_apply(&mut self, object: SourceObject) {
         let key = object.key(self.kind);
         self.catalog
             .update(|state| state.apply_source(&key, object.selector()));
-        self.listed.keys.insert(key);
+        self.listing.show(&key);
     }
 
     fn on_delete(&mut self, object: SourceObject) {
@@ -137,7 +111,7 @@ impl EventHandler<SourceObject> for Sources {
     }
 
     fn on_init_done(&mut self, _: &str) {
-        if let Some(listed) = self.listed.end() {
+        if let Some(listed) = self.listing.end() {
             let kind = self.kind;
             self.catalog
                 .update(|state| state.end_sources(kind, &listed));
@@ -151,7 +125,7 @@ impl EventHandler<SourceObject> for Sources {
 
     fn on_invalid(&mut self, object: &InvalidObject) {
         skipped("host", sources(self.kind), object);
-        self.listed.is_unreadable = true;
+        self.listing.unreadable();
     }
 }
 
@@ -215,8 +189,10 @@ impl EventHandler<NodeObject> for Nodes {
             .update(|state| state.apply_node(&self.member, node));
     }
 
-    // A node that is gone has no pods soon; its name and zone are kept as long as they are in use.
-    fn on_delete(&mut self, _: NodeObject) {}
+    fn on_delete(&mut self, node: NodeObject) {
+        self.catalog
+            .update(|state| state.remove_node(&self.member, &node.metadata.name));
+    }
 
     fn on_init_done(&mut self, _: &str) {}
 

@@ -21,7 +21,6 @@ mod pod;
 mod resolve;
 mod run;
 mod set;
-mod set_index;
 mod snapshot;
 mod source;
 mod state;

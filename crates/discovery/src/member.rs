@@ -18,7 +18,8 @@ pub(crate) struct Member {
     pub(crate) name: Arc<str>,
     /// By namespace and name.
     pods: BTreeMap<Arc<str>, BTreeMap<Box<str>, Kept>>,
-    nodes: HashMap<Box<str>, Arc<Node>>,
+    /// The zones of its nodes.
+    zones: HashMap<Box<str>, Option<Arc<str>>>,
     shared: Shared,
     /// Whether its pods have been listed once.
     pub(crate) is_known: bool,
@@ -50,7 +51,7 @@ impl Member {
         Self {
             name,
             pods: BTreeMap::new(),
-            nodes: HashMap::new(),
+            zones: HashMap::new(),
             shared: Shared::default(),
             is_known: false,
             stale_since: None,
@@ -124,27 +125,26 @@ impl Member {
 
     /// The node of this name. Its zone is known once the node is.
     fn node(&mut self, name: &str) -> Option<Arc<Node>> {
-        if name.is_empty() {
-            return None;
-        }
-        let known = self.nodes.get(name).cloned();
-        Some(known.unwrap_or_else(|| {
-            let node = Arc::new(Node {
-                name: name.into(),
-                zone: None,
-            });
-            self.nodes.insert(name.into(), Arc::clone(&node));
-            node
-        }))
+        let zone = self.zones.get(name).cloned().flatten();
+        let node = || Node {
+            name: name.into(),
+            zone,
+        };
+        (!name.is_empty()).then(|| self.shared.nodes.get(node()))
+    }
+
+    /// A node is gone. Its pods keep its zone until they are, too.
+    pub(crate) fn remove_node(&mut self, name: &str) {
+        self.zones.remove(name);
     }
 
     /// A node exists, was created or changed. Returns the pods whose zone that changes.
     pub(crate) fn apply_node(&mut self, node: Node) -> Vec<PodChange> {
-        let node = Arc::new(node);
-        let before = self.nodes.insert(node.name.clone(), Arc::clone(&node));
-        if before.is_none_or(|before| before == node) {
+        let before = self.zones.insert(node.name.clone(), node.zone.clone());
+        if before.unwrap_or_default() == node.zone {
             return Vec::new();
         }
+        let node = self.shared.nodes.get(node);
         let mut changes = Vec::new();
         for (namespace, pods) in &mut self.pods {
             for kept in pods.values_mut() {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// A node of a member, as far as endpoints tell it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Node {
     pub(crate) name: Box<str>,
     pub(crate) zone: Option<Arc<str>>,

@@ -49,6 +49,7 @@ pub(crate) struct Pod {
 pub(crate) struct Shared {
     pub(crate) labels: Interner<Labels>,
     pub(crate) ports: Interner<PortNames>,
+    pub(crate) nodes: Interner<Node>,
 }
 
 impl Pod {

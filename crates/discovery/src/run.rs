@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use controller_base::listing::Listing;
 use fedrs_api::SetKind;
 use jiff::Timestamp;
 use kube::Client;
@@ -11,7 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     catalog::Catalog,
-    handlers::{ENDPOINT_SETS, Listed, Nodes, Pods, Sets, Sources, sources},
+    handlers::{ENDPOINT_SETS, Nodes, Pods, Sets, Sources, sources},
 };
 
 const PODS_PATH: &str = "/api/v1/pods";
@@ -42,7 +43,7 @@ impl Discovery {
         };
         let sets = Sets {
             catalog: Arc::clone(&catalog),
-            listed: Listed::default(),
+            listing: Listing::default(),
         };
         let reflector = Reflector::new(host.clone(), Collection::all(ENDPOINT_SETS_PATH));
         discovery.spawn(reflector.run(sets));
@@ -50,7 +51,7 @@ impl Discovery {
             let handler = Sources {
                 catalog: Arc::clone(&catalog),
                 kind,
-                listed: Listed::default(),
+                listing: Listing::default(),
             };
             let reflector = Reflector::new(host.clone(), Collection::all(path_of(kind)));
             discovery.spawn(reflector.run(handler));
@@ -99,8 +100,8 @@ impl Discovery {
 
     /// Does not watch a member any longer. Its endpoints stay, marked as stale: its kubeconfig may be missing by mistake.
     pub fn end_member(&mut self, name: &str) {
-        for task in self.members.remove(name).into_iter().flatten() {
-            task.abort();
+        if let Some(tasks) = self.members.remove(name) {
+            tasks.iter().for_each(JoinHandle::abort);
             let now = Timestamp::now();
             self.catalog.update(|state| state.stale(name, now, true));
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use fedrs_api::{EndpointSet, ObjectKey, ValidEndpointSet, ValidEndpointSource, selector};
+use fedrs_api::{EndpointSet, ObjectKey, SetKind, ValidEndpointSet, ValidEndpointSource, selector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 /// Namespace and name of an EndpointSet. Cheap to clone.
@@ -37,14 +37,16 @@ impl fmt::Display for SetKey {
     }
 }
 
-/// The federated set whose pods the EndpointSet `key` has, if it has those of one.
-pub(crate) fn source_of(key: &SetKey, set: &ValidEndpointSet) -> Option<ObjectKey> {
+/// The federated set of this kind and name in the namespace of the EndpointSet `key`.
+pub(crate) fn source(key: &SetKey, kind: SetKind, name: &str) -> ObjectKey {
+    ObjectKey::of_kind(kind, Arc::clone(&key.namespace), name)
+}
+
+/// Whether the EndpointSet `key` has the pods of this federated set.
+pub(crate) fn is_source(key: &SetKey, set: &ValidEndpointSet, federated: &ObjectKey) -> bool {
     match &set.source {
-        ValidEndpointSource::Set(kind, name) => {
-            let namespace = Arc::clone(&key.namespace);
-            Some(ObjectKey::of_kind(*kind, namespace, name.as_str()))
-        }
-        ValidEndpointSource::Selector(_) => None,
+        ValidEndpointSource::Set(kind, name) => source(key, *kind, name) == *federated,
+        ValidEndpointSource::Selector(_) => false,
     }
 }
 

@@ -86,7 +86,7 @@ impl Endpoint {
     /// Whether it takes requests, or counts as if it did. Also while it is being removed, as `serving` of an EndpointSlice.
     #[must_use]
     pub fn is_serving(&self, snapshot: &EndpointSnapshot) -> bool {
-        self.pod.is_ready || snapshot.set.publish_not_ready
+        self.pod.has_address() && (self.pod.is_ready || snapshot.set.publish_not_ready)
     }
 
     /// Whether it is being removed.

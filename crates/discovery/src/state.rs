@@ -1,10 +1,11 @@
 //! What is known: EndpointSets, their sources, and the pods of all members. Pure: no clock, no lock, no IO.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 
+use controller_base::required_labels::RequiredLabels;
 use fedrs_api::{
     EndpointSet, FieldError, ObjectKey, SetKind, ValidEndpointSet, ValidEndpointSource,
 };
@@ -16,8 +17,7 @@ use crate::{
     node::NodeObject,
     pod::{Pod, PodObject},
     resolve::ports_of,
-    set::{ParsedSelector, SetKey, source_of},
-    set_index::SetIndex,
+    set::{ParsedSelector, SetKey, is_source, source},
     snapshot::{Endpoint, EndpointPort},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct State {
     sets: BTreeMap<SetKey, Entry>,
-    index: SetIndex,
+    index: RequiredLabels<SetKey>,
     /// The selectors of federated sets.
     sources: BTreeMap<ObjectKey, LabelSelector>,
     members: BTreeMap<Arc<str>, Member>,
@@ -114,8 +114,12 @@ impl State {
         self.have_members_changed = true;
     }
 
-    /// Changes what is known of a member.
-    fn with_member(&mut self, name: &str, change: impl FnOnce(&mut Member) -> Vec<PodChange>) {
+    /// Changes what is known of a member; `change` returns the pods that are other ones now.
+    fn with_member<C: IntoIterator<Item = PodChange>>(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Member) -> C,
+    ) {
         let Some(member) = self.members.get_mut(name) else {
             return;
         };
@@ -130,21 +134,19 @@ impl State {
 
     /// A pod of a member exists, was created or changed.
     pub(crate) fn apply_pod(&mut self, member: &str, pod: PodObject) {
-        self.with_member(member, |member| member.apply(pod).into_iter().collect());
+        self.with_member(member, |member| member.apply(pod));
     }
 
     /// A pod of a member is gone.
     pub(crate) fn remove_pod(&mut self, member: &str, namespace: &str, name: &str) {
-        self.with_member(member, |member| {
-            member.remove(namespace, name).into_iter().collect()
-        });
+        self.with_member(member, |member| member.remove(namespace, name));
     }
 
     /// A list of the pods of a member begins.
     pub(crate) fn begin_pods(&mut self, member: &str) {
         self.with_member(member, |member| {
             member.begin_list();
-            Vec::new()
+            None
         });
     }
 
@@ -152,13 +154,21 @@ impl State {
     pub(crate) fn unreadable_pod(&mut self, member: &str) {
         self.with_member(member, |member| {
             member.unreadable();
-            Vec::new()
+            None
         });
     }
 
     /// The list of the pods of a member is complete.
     pub(crate) fn end_pods(&mut self, member: &str) {
         self.with_member(member, Member::end_list);
+    }
+
+    /// A node of a member is gone.
+    pub(crate) fn remove_node(&mut self, member: &str, name: &str) {
+        self.with_member(member, |member| {
+            member.remove_node(name);
+            None
+        });
     }
 
     /// A node of a member exists, was created or changed.
@@ -170,7 +180,7 @@ impl State {
     pub(crate) fn stale(&mut self, member: &str, now: Timestamp, must_list: bool) {
         self.with_member(member, |member| {
             member.stale(now, must_list);
-            Vec::new()
+            None
         });
     }
 
@@ -178,7 +188,7 @@ impl State {
     pub(crate) fn caught_up(&mut self, member: &str) {
         self.with_member(member, |member| {
             member.caught_up();
-            Vec::new()
+            None
         });
     }
 
@@ -220,7 +230,7 @@ impl State {
             ports: Arc::default(),
         };
         if let Some(selector) = &entry.selector {
-            self.index.insert(&key, &selector.labels);
+            self.index.insert(&key.namespace, &selector.labels, &key);
         }
         for member in self.members.values() {
             for pod in member.pods(&key.namespace) {
@@ -232,10 +242,9 @@ impl State {
     }
 
     fn selector_of(&self, key: &SetKey, set: &ValidEndpointSet) -> Option<ParsedSelector> {
-        let labels = match (&set.source, source_of(key, set)) {
-            (_, Some(source)) => self.sources.get(&source)?,
-            (ValidEndpointSource::Selector(selector), None) => selector,
-            (ValidEndpointSource::Set(..), None) => return None,
+        let labels = match &set.source {
+            ValidEndpointSource::Set(kind, name) => self.sources.get(&source(key, *kind, name))?,
+            ValidEndpointSource::Selector(selector) => selector,
         };
         ParsedSelector::parse(labels)
     }
@@ -252,13 +261,13 @@ impl State {
             return false;
         };
         if let Some(selector) = entry.selector {
-            self.index.remove(key, &selector.labels);
+            self.index.remove(&key.namespace, &selector.labels, key);
         }
         true
     }
 
     /// The list of EndpointSets is complete: these exist.
-    pub(crate) fn end_sets(&mut self, listed: &BTreeSet<SetKey>) {
+    pub(crate) fn end_sets(&mut self, listed: &HashSet<SetKey>) {
         let gone = self.sets.keys().filter(|key| !listed.contains(*key));
         for key in gone.cloned().collect::<Vec<_>>() {
             self.remove_set(&key);
@@ -281,7 +290,7 @@ impl State {
     }
 
     /// The list of federated sets of a kind is complete: these exist.
-    pub(crate) fn end_sources(&mut self, kind: SetKind, listed: &BTreeSet<ObjectKey>) {
+    pub(crate) fn end_sources(&mut self, kind: SetKind, listed: &HashSet<ObjectKey>) {
         let of_kind = self.sources.keys().filter(|key| key.kind == kind);
         let gone = of_kind.filter(|key| !listed.contains(*key));
         for key in gone.cloned().collect::<Vec<_>>() {
@@ -290,10 +299,10 @@ impl State {
     }
 
     /// The EndpointSets of a federated set have the pods that it selects now.
-    fn source_changed(&mut self, source: &ObjectKey) {
-        let is_of_source = |key: &SetKey, entry: &Entry| {
-            let set = entry.set.as_ref().ok()?;
-            (source_of(key, set)? == *source).then(|| Arc::clone(set))
+    fn source_changed(&mut self, changed: &ObjectKey) {
+        let is_of_source = |key: &SetKey, entry: &Entry| match entry.set.as_ref().ok()? {
+            set if is_source(key, set, changed) => Some(Arc::clone(set)),
+            _ => None,
         };
         let sets = self.sets.iter();
         let sets = sets.filter_map(|(key, entry)| Some((key.clone(), is_of_source(key, entry)?)));

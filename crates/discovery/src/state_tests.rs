@@ -186,7 +186,7 @@ proptest! {
             model.apply(event);
             let now = endpoints(&state);
             prop_assert_eq!(&now, &model.endpoints());
-            // Who asks for a set that has changed is told so.
+            // A set whose endpoints differ is published.
             let changed = state.take_changed();
             for set in before.keys().chain(now.keys()) {
                 let key = SetKey::new(NAMESPACE, format!("s{set}"));

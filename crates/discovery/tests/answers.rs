@@ -108,9 +108,11 @@ async fn write(cluster: &SimCluster, method: &str, path: &str, body: &Value) {
     } else {
         body.to_string().into_bytes()
     };
-    let request = request
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(body);
+    let format = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let request = request.header(header::CONTENT_TYPE, format).body(body);
     client.request::<Value>(request.unwrap()).await.unwrap();
 }
 
@@ -185,6 +187,15 @@ async fn d2_a_pod_that_is_removed_is_marked_and_gone_once_it_is() {
     })
     .await;
     world.answer(|answer| answer.endpoints.len() == 2).await;
+    let stops_slowly =
+        json!({ "metadata": { "annotations": { "sim-cluster.dev/stop-seconds": "10" } } });
+    write(
+        &world.members[0],
+        "PATCH",
+        &format!("{PODS}/a"),
+        &stops_slowly,
+    )
+    .await;
     write(
         &world.members[0],
         "DELETE",
@@ -192,6 +203,11 @@ async fn d2_a_pod_that_is_removed_is_marked_and_gone_once_it_is() {
         &Value::Null,
     )
     .await;
+    let is_marked = |answer: &Answer| answer.endpoints.iter().any(|one| one.terminating);
+    let answer = world.answer(is_marked).await;
+    let endpoint = &answer.endpoints[0];
+    assert_eq!((endpoint.name.as_str(), endpoint.ready), ("a", false));
+    assert!(endpoint.serving, "it still takes requests");
     let answer = world.answer(|answer| names(answer) == ["us/b"]).await;
     assert!(answer.endpoints.iter().all(|endpoint| endpoint.ready));
 }

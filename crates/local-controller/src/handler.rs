@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
-use controller_base::list_progress::ListProgress;
+use controller_base::{list_progress::ListProgress, listing::Listing};
 use reflector::{Error, EventHandler, InvalidObject, Versioned};
 use replica_set_controller::{BUDGETS, ObservedBudget, ObservedNode, ObservedPod};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -12,7 +12,7 @@ use crate::{
     key::{Changed, SETS, SetKey},
     metrics::LocalMetrics,
     queue::Queue,
-    store::{Listing, State, Store},
+    store::{State, Store},
 };
 
 /// A kind that is watched.

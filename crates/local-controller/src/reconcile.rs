@@ -421,10 +421,10 @@ fn facts<'a>(snapshot: &'a Snapshot, valid: &ValidSet, now: Timestamp) -> Vec<Po
     let slots_in_use = template.slots_of(labels);
     let pods = all.filter_map(|pod| Some((pod, pod.facts(set, node)?)));
     pods.map(|(observed, mut pod)| {
-        let labels = observed.labels_with_slots(set);
+        let is_crowded = |labels| template.is_crowded(labels, &slots_in_use);
         pod.is_crowded = pod.revision == Some(template.hash)
             && pod.is_unschedulable()
-            && labels.is_some_and(|labels| template.is_crowded(labels, &slots_in_use));
+            && observed.labels_with_slots(set).is_some_and(is_crowded);
         let sent = snapshot.sent.get(pod.uid);
         if sent.is_some_and(|sent| sent.is_removal()) && pod.life != Life::Terminated {
             pod.life = Life::Terminating { since: None };

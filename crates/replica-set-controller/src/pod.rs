@@ -162,7 +162,7 @@ pub enum InPlace {
     },
 }
 
-impl Pod<'_> {
+impl<'a> Pod<'a> {
     /// Whether it counts as a replica: it runs or is about to, and the set owns it or adopts it.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.life, Life::Live(_)) && self.owner != Owner::SetWithoutMatch
@@ -193,14 +193,18 @@ impl Pod<'_> {
         }
     }
 
+    /// Why it will not become ready by itself, if that is known.
+    pub(crate) fn failure(&self) -> Option<&'a str> {
+        match self.life {
+            Life::Live(Readiness::NotReady { failure, .. }) => failure,
+            _ => None,
+        }
+    }
+
     /// Whether the scheduler has no node for it.
     #[must_use]
     pub fn is_unschedulable(&self) -> bool {
-        let failure = match self.life {
-            Life::Live(Readiness::NotReady { failure, .. }) => failure,
-            _ => None,
-        };
-        self.node.is_none() && failure == Some(UNSCHEDULABLE)
+        self.node.is_none() && self.failure() == Some(UNSCHEDULABLE)
     }
 
     /// Whether it has a node that does not run it any more.

@@ -12,7 +12,7 @@ use crate::{
     drain, evict,
     group::{Group, Member, classify},
     plan::{Action, Plan, Wait},
-    pod::{Life, Pod, Readiness},
+    pod::Pod,
     record::reconcile,
     scale,
     set::Set,
@@ -138,16 +138,9 @@ fn with_users<'a>(mut wait: Wait<'a>, members: &[Member<'a>], budget: &Budget<'a
         let before = before.map(|member| BudgetUser {
             pod: member.pod.name,
             group: member.group,
-            failure: failure(member.pod),
+            failure: member.pod.failure(),
         });
         *by = before.chain(budget.begun.iter().copied()).collect();
     }
     wait
-}
-
-fn failure<'a>(pod: &Pod<'a>) -> Option<&'a str> {
-    match pod.life {
-        Life::Live(Readiness::NotReady { failure, .. }) => failure,
-        _ => None,
-    }
 }

@@ -5,10 +5,9 @@ use std::{
     sync::Arc,
 };
 
+use controller_base::listing::Listing;
 use reflector::ResourceVersion;
 use replica_set_controller::{ObservedBudget, budget_name};
-
-use super::listing::Listing;
 
 /// Those of each namespace, by name.
 #[derive(Debug, Default)]

@@ -9,7 +9,6 @@
 //! it.
 
 mod budgets;
-mod listing;
 mod nodes;
 mod pods;
 mod sets;
@@ -19,6 +18,7 @@ use std::{
     sync::Arc,
 };
 
+use controller_base::listing::Listing;
 use parking_lot::Mutex;
 use replica_set_controller::{ObservedBudget, ObservedNode, ObservedPod};
 
@@ -27,7 +27,6 @@ use crate::{
     key::{Changed, SetKey},
 };
 use budgets::Budgets;
-pub(crate) use listing::Listing;
 pub(crate) use nodes::Node;
 use nodes::Nodes;
 pub(crate) use pods::Sent;

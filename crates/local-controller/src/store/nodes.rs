@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use controller_base::listing::Listing;
 use reflector::ResourceVersion;
 use replica_set_controller::{NodeState, ObservedNode};
-
-use super::listing::Listing;
 
 #[derive(Debug, Default)]
 pub(super) struct Nodes {

@@ -5,10 +5,9 @@ use std::{
     sync::Arc,
 };
 
+use controller_base::listing::Listing;
 use reflector::ResourceVersion;
 use replica_set_controller::{ObservedPod, PodController};
-
-use super::listing::Listing;
 
 /// The uid of a pod.
 type Uid = Arc<str>;

@@ -6,11 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use controller_base::selector_index::SelectorIndex;
+use controller_base::{listing::Listing, selector_index::SelectorIndex};
 use reflector::ResourceVersion;
 use replica_set_controller::{ObservedPod, PodController};
 
-use super::listing::Listing;
 use crate::{
     entry::{Entry, SetObject, ValidSet},
     key::{Changed, SetKey},

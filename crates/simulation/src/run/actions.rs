@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use sim_cluster::{NodeSpec, kinds};
 use tokio::time::Duration;
 
-use super::{faults::secret_reference, runner::Runner};
+use super::{
+    faults::{quota_of, secret_reference},
+    runner::Runner,
+};
 use crate::{
     checks::is_of_other_federation,
     join::MEMBERS_PATH,
@@ -266,13 +269,8 @@ impl Runner {
                 .await;
         }
         if let Some(pods) = pods {
-            let quota = json!({
-                "apiVersion": "v1",
-                "kind": "ResourceQuota",
-                "metadata": { "name": "limit" },
-                "spec": { "hard": { "pods": pods.to_string() } },
-            });
-            self.request(member, Method::POST, QUOTAS, &quota).await;
+            self.request(member, Method::POST, QUOTAS, &quota_of(pods))
+                .await;
             self.others.insert(key);
             self.count("quotas");
         }

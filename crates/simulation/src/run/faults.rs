@@ -304,3 +304,13 @@ pub(crate) fn requests(resource: &str, verb: &str) -> RequestMatcher {
         requests.resource(resource)
     }
 }
+
+/// A ResourceQuota of so many pods.
+pub(crate) fn quota_of(pods: u32) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": { "name": "limit" },
+        "spec": { "hard": { "pods": pods.to_string() } },
+    })
+}

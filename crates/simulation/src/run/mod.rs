@@ -33,7 +33,7 @@ use crate::{
     trace::{Topic, Trace},
 };
 pub(crate) use describe::{changed_fields, conditions, short};
-pub(crate) use faults::requests;
+pub(crate) use faults::{quota_of, requests};
 use runner::Runner;
 pub(crate) use runner::fault_counts;
 pub(crate) use slots::{Process, Slots};

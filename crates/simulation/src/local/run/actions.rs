@@ -12,7 +12,10 @@ use super::{
     },
     runner::{Runner, Timer, node_name},
 };
-use crate::{run::requests, trace::Topic};
+use crate::{
+    run::{quota_of, requests},
+    trace::Topic,
+};
 
 /// By this time watches that have ended are open again, however short they were.
 const WATCHES_OPEN: Duration = Duration::from_secs(40);
@@ -133,13 +136,8 @@ impl Runner {
             return;
         };
         self.count("quotas");
-        let quota = json!({
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": { "name": "limit" },
-            "spec": { "hard": { "pods": pods.to_string() } },
-        });
-        self.request(Method::POST, QUOTAS_PATH, &quota).await;
+        self.request(Method::POST, QUOTAS_PATH, &quota_of(pods))
+            .await;
     }
 
     async fn users_budget(&self, set: &str, exists: bool) {

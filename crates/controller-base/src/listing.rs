@@ -1,18 +1,28 @@
 //! What a list has shown so far, while it is not complete.
 
-use std::collections::HashSet;
+use std::{borrow::Borrow, collections::HashSet, hash::Hash};
 
 /// The progress of listing one kind.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    shown: HashSet<String>,
+#[derive(Debug)]
+pub struct Listing<K = String> {
+    shown: HashSet<K>,
     is_active: bool,
     has_unreadable: bool,
 }
 
-impl Listing {
+impl<K> Default for Listing<K> {
+    fn default() -> Self {
+        Self {
+            shown: HashSet::new(),
+            is_active: false,
+            has_unreadable: false,
+        }
+    }
+}
+
+impl<K: Eq + Hash> Listing<K> {
     /// A list begins.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         *self = Self {
             is_active: true,
             ..Self::default()
@@ -20,18 +30,22 @@ impl Listing {
     }
 
     /// An object can't be read: it may be any of those that the list does not show.
-    pub(crate) fn unreadable(&mut self) {
+    pub fn unreadable(&mut self) {
         self.has_unreadable = true;
     }
 
-    pub(super) fn show(&mut self, id: &str) {
+    /// An object is shown, by a list or by a watch.
+    pub fn show<Q: ToOwned<Owned = K> + ?Sized>(&mut self, id: &Q)
+    where
+        K: Borrow<Q>,
+    {
         if self.is_active {
             self.shown.insert(id.to_owned());
         }
     }
 
     /// The list is complete. Returns what it has shown; `None` if nothing may count as gone.
-    pub(super) fn end(&mut self) -> Option<HashSet<String>> {
+    pub fn end(&mut self) -> Option<HashSet<K>> {
         let listing = std::mem::take(self);
         (!listing.has_unreadable).then_some(listing.shown)
     }
