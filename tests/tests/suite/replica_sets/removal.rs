@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::compare;
-use crate::member_set::{MEMBER, MemberSet, is_ready, name_of, text};
+use crate::member_set::{MEMBER, MemberSet, is_ready, name_of};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     use super::removal;
@@ -49,14 +49,13 @@ fn unscheduled() -> Value {
     json!({ "spec": { "nodeSelector": { "example.com/none": "true" } } })
 }
 
-/// Ready for an hour, with so many restarts.
-async fn make_old(set: &MemberSet<'_>, name: &str, restarts: u32) {
+/// Ready since then, with so many restarts. Restarts are compared between pods that became ready in
+/// the same second only: of others the ReplicaSet controller takes the one with the lesser uid.
+async fn make_old(set: &MemberSet<'_>, name: &str, since: Timestamp, restarts: u32) {
     let pod = set.pod(name).await;
     let mut status = pod["status"].clone();
     for condition in status["conditions"].as_array_mut().unwrap() {
-        let since: Timestamp = text(&condition["lastTransitionTime"]).parse().unwrap();
-        let since = since - SignedDuration::from_hours(1);
-        condition["lastTransitionTime"] = since.to_string().into();
+        condition["lastTransitionTime"] = format!("{since:.0}").into();
     }
     status["containerStatuses"][0]["restartCount"] = restarts.into();
     set.patch_pod_status(name, &status).await;
@@ -111,8 +110,9 @@ async fn c1_l21_pods_whose_loss_hurts_least_are_removed_first(env: &mut TestEnvi
             set.create_pod(name, fields).await;
         }
         until_ready(set, 5).await;
-        make_old(set, "old", 0).await;
-        make_old(set, "restarted", 5).await;
+        let an_hour_ago = Timestamp::now() - SignedDuration::from_hours(1);
+        make_old(set, "old", an_hour_ago, 0).await;
+        make_old(set, "restarted", an_hour_ago, 5).await;
         set.create(8, json!({})).await;
         set.until_owned(8).await;
         removed(set, 8).await
@@ -128,8 +128,9 @@ async fn c1_c8_nodes_with_several_pods_are_not_thinned_out(env: &mut TestEnviron
             set.create_pod(name, on_node(node)).await;
         }
         until_ready(set, 3).await;
-        make_old(set, "together-1", 1).await;
-        make_old(set, "together-2", 0).await;
+        let an_hour_ago = Timestamp::now() - SignedDuration::from_hours(1);
+        make_old(set, "together-1", an_hour_ago, 1).await;
+        make_old(set, "together-2", an_hour_ago, 0).await;
         set.create(3, json!({})).await;
         set.until_owned(3).await;
         removed(set, 3).await
