@@ -112,17 +112,21 @@ const READINESS: &str = r#"conditions:
   lastTransitionTime: {{ Now | Quote }}
 "#;
 
+/// In jq: whether kwok is to delete the pod. A deletion without a grace period, as kwok's own, changes the pod before it is gone: kwok
+/// would delete again, by the name of a pod that may have been recreated meanwhile, and again after that.
+const BEING_DELETED: &str =
+    ".metadata | (.deletionTimestamp != null and .deletionGracePeriodSeconds != 0) | tostring";
+
 /// kwok's stages, as a file for its configuration.
 pub(crate) fn stages() -> String {
     let not_ready = json!({ "key": ".status.conditions.[] | select( .type == \"Ready\" ) | .status", "operator": "NotIn", "values": ["True"] });
-    let deleted =
-        |operator: &str| json!({ "key": ".metadata.deletionTimestamp", "operator": operator });
+    let not_deleted = json!({ "key": ".metadata.deletionTimestamp", "operator": "DoesNotExist" });
     let pod = |state: &str, status: &str| {
         let selected = json!({ "key": POD_STATE.trim(), "operator": "In", "values": [state] });
         stage(
             &format!("pod-{state}"),
             "Pod",
-            &[deleted("DoesNotExist"), selected],
+            &[not_deleted.clone(), selected],
             &json!({ "patches": [patch(status)] }),
         )
     };
@@ -139,7 +143,7 @@ pub(crate) fn stages() -> String {
         stage(
             "pod-gone",
             "Pod",
-            &[deleted("Exists")],
+            &[json!({ "key": BEING_DELETED, "operator": "In", "values": ["true"] })],
             &json!({ "finalizers": { "empty": true }, "delete": true }),
         ),
     ];

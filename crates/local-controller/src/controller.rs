@@ -101,6 +101,7 @@ impl LocalController {
             store: Arc::clone(&store),
             queue: queue.clone(),
             metrics: self.metrics.clone(),
+            clock: self.clock.clone(),
             call_timeout: self.config.call_timeout,
             permits: Semaphore::new(self.config.concurrent_requests as usize),
         });

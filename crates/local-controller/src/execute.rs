@@ -5,12 +5,15 @@ use std::{sync::Arc, time::Duration};
 
 use controller_base::{
     calls::{self, CallError, Method, within},
+    clock::Clock,
     watchdog::Watched,
 };
 use fedrs_api::ValidLocalReplicaSet;
 use futures::future::join_all;
 use kube::Client;
-use replica_set_controller::{Action, ObservedNode, ObservedPod, PodController, Request, Verb};
+use replica_set_controller::{
+    Action, ObservedNode, ObservedPod, PodController, Request, Verb, open_gate,
+};
 use serde::{
     Deserialize,
     de::{DeserializeOwned, IgnoredAny},
@@ -36,6 +39,7 @@ pub(crate) struct Executor {
     pub(crate) store: Arc<Store>,
     pub(crate) queue: Queue,
     pub(crate) metrics: LocalMetrics,
+    pub(crate) clock: Clock,
     pub(crate) call_timeout: Duration,
     /// Requests that may be under way.
     pub(crate) permits: Semaphore,
@@ -140,7 +144,10 @@ impl Executor {
     ) -> Outcome {
         let call = calls::post(&self.client, &request.path, &request.body);
         match self.call::<ObservedPod>(call).await {
-            Ok(pod) => self.show(|state| state.apply_response(pod)),
+            Ok(pod) => {
+                let pod = self.with_open_gate(pod).await;
+                self.show(|state| state.apply_response(pod))
+            }
             Err(error) if error.code() == Some(409) => {
                 let Action::Create { name, .. } = action else {
                     return failure(&error);
@@ -151,6 +158,15 @@ impl Executor {
             }
             Err(error) => failure(&error),
         }
+    }
+
+    /// The pod as it is once its gate is open. Where that fails, the next step opens it.
+    async fn with_open_gate(&self, pod: ObservedPod) -> ObservedPod {
+        let Some(Request { path, body, .. }) = open_gate(&pod, self.clock.now()) else {
+            return pod;
+        };
+        let call = calls::write(&self.client, STRATEGIC_PATCH, &path, &body);
+        self.call(call).await.unwrap_or(pod)
     }
 
     /// A pod of this name exists. It is ours, if the response to its creation was lost.

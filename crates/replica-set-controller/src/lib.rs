@@ -81,7 +81,7 @@ pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
-pub use request::{Request, Requests, Verb};
+pub use request::{Request, Requests, Verb, open_gate};
 pub use resize::{Container, ContainerResize, Resize, ResizeStatus, ResizeWait};
 pub use resources::{Amounts, Resources};
 pub use set::Set;

@@ -395,7 +395,7 @@ impl ObservedPod {
         Eviction::parse(asked)
     }
 
-    fn gate(&self) -> Gate {
+    pub(crate) fn gate(&self) -> Gate {
         let gates = self.spec().and_then(|spec| spec.readiness_gates.as_ref());
         let is_ours = |gate: &ReadinessGate| gate.condition_type == names::IN_PLACE_UPDATE;
         if !gates.into_iter().flatten().any(is_ours) {

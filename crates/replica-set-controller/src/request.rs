@@ -12,10 +12,14 @@ use crate::{
     in_place::InPlaceRecord,
     observed_pod::ObservedPod,
     plan::Action,
-    pod::Pod,
+    pod::{Gate, Pod},
     pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
     resize,
 };
+
+/// Status and reason of the gate's condition.
+const OPEN: (&str, &str) = ("True", "UpToDate");
+const CLOSED: (&str, &str) = ("False", "Updating");
 
 /// A request to the API server.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,8 +98,8 @@ impl Requests<'_> {
                     json!({ "metadata": { "ownerReferences": [owner] } }),
                 )
             }
-            Action::CloseGate { pod } => self.gate(action, pod, ("False", "Updating")),
-            Action::OpenGate { pod } => self.gate(action, pod, ("True", "UpToDate")),
+            Action::CloseGate { pod } => self.gate(action, pod, CLOSED),
+            Action::OpenGate { pod } => self.gate(action, pod, OPEN),
             Action::Patch { pod, patch } => self.update(pod, patch),
             Action::Resize { pod } => {
                 let record = self.pods.get(pod.uid)?.in_place_record()?;
@@ -118,24 +122,12 @@ impl Requests<'_> {
         })
     }
 
-    /// Merges the one condition into those of others.
-    fn gate(
-        &self,
-        action: &Action<'_>,
-        pod: &Pod<'_>,
-        (status, reason): (&str, &str),
-    ) -> Option<Request> {
-        let condition = json!({
-            "type": names::IN_PLACE_UPDATE,
-            "status": status,
-            "reason": reason,
-            "lastTransitionTime": format!("{:.0}", self.now),
-        });
-        let patch = json!({ "status": { "conditions": [condition] } });
+    fn gate(&self, action: &Action<'_>, pod: &Pod<'_>, state: (&str, &str)) -> Option<Request> {
+        let patch = gate_patch(state, self.now);
         if action.needs_version() {
             return self.patch(pod, "/status", patch);
         }
-        Some(self.patch_any(pod, "/status", patch))
+        Some(patch_any(self.place(pod), "/status", patch))
     }
 
     /// Updates a pod in place, and records which restarts are waited for.
@@ -173,20 +165,50 @@ impl Requests<'_> {
     fn patch(&self, pod: &Pod<'_>, subresource: &str, mut patch: Value) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
         patch["metadata"]["resourceVersion"] = observed.resource_version().into();
-        Some(self.patch_any(pod, subresource, patch))
+        Some(patch_any(self.place(pod), subresource, patch))
     }
 
-    /// Changes a pod, whatever version it has: not another one of its name.
-    fn patch_any(&self, pod: &Pod<'_>, subresource: &str, mut patch: Value) -> Request {
-        patch["metadata"]["uid"] = pod.uid.into();
-        Request {
-            verb: Verb::Patch,
-            path: format!("{}/{}{subresource}", self.collection(), pod.name),
-            body: patch,
-        }
+    fn place<'p>(&'p self, pod: &Pod<'p>) -> Place<'p> {
+        (&self.set.namespace, pod.name, pod.uid)
     }
 
     fn collection(&self) -> String {
-        format!("/api/v1/namespaces/{}/pods", self.set.namespace)
+        collection(&self.set.namespace)
     }
+}
+
+/// The request that opens the gate of a pod that has just been created, so that its kubelet finds it open; none if it has no such gate.
+#[must_use]
+pub fn open_gate(pod: &ObservedPod, now: Timestamp) -> Option<Request> {
+    let of = (pod.namespace(), pod.name(), pod.uid());
+    let is_new = pod.gate() == Gate::Unset;
+    is_new.then(|| patch_any(of, "/status", gate_patch(OPEN, now)))
+}
+
+/// Namespace, name and uid.
+type Place<'p> = (&'p str, &'p str, &'p str);
+
+/// Changes a pod, whatever version it has: not another one of its name.
+fn patch_any((namespace, name, uid): Place<'_>, subresource: &str, mut patch: Value) -> Request {
+    patch["metadata"]["uid"] = uid.into();
+    Request {
+        verb: Verb::Patch,
+        path: format!("{}/{name}{subresource}", collection(namespace)),
+        body: patch,
+    }
+}
+
+/// Merges the one condition into those of others.
+fn gate_patch((status, reason): (&str, &str), now: Timestamp) -> Value {
+    let condition = json!({
+        "type": names::IN_PLACE_UPDATE,
+        "status": status,
+        "reason": reason,
+        "lastTransitionTime": format!("{now:.0}"),
+    });
+    json!({ "status": { "conditions": [condition] } })
+}
+
+fn collection(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
 }
