@@ -60,7 +60,9 @@ impl ValidFederatedDeployment {
         let revision_history_limit = non_negative(limit, "spec.revisionHistoryLimit", &mut errors);
         if let Some(speed) = order.speed {
             let seconds = u32::try_from(speed.min_delay.as_secs()).unwrap_or(u32::MAX);
-            set.min_ready_seconds = set.min_ready_seconds.max(seconds);
+            // A Deployment counts from the time of the condition, in whole seconds: up to one too early. A LocalReplicaSet has a speed.
+            let rounded = u32::from(set.local == LocalKind::Deployment);
+            set.min_ready_seconds = set.min_ready_seconds.max(seconds.saturating_add(rounded));
         }
         errors.or(Self {
             set,

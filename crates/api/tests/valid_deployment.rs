@@ -165,8 +165,16 @@ fn l14_the_type_decides_on_the_budget() {
 #[test]
 fn l15_a_speed_delays_when_pods_are_available() {
     let speed = json!({"updatePortion": 2, "minDelaySeconds": 30});
-    for (min_ready_seconds, expected) in [(0, 30), (29, 30), (45, 45)] {
-        let fields = json!({"minReadySeconds": min_ready_seconds, "rollout": {"speed": speed}});
+    let (deployment, local) = ("Deployment", "LocalReplicaSet");
+    // A Deployment counts whole seconds: up to one too few.
+    for (min_ready_seconds, kind, expected) in [
+        (0, deployment, 31),
+        (30, deployment, 31),
+        (45, deployment, 45),
+        (0, local, 30),
+    ] {
+        let mut fields = json!({"minReadySeconds": min_ready_seconds, "rollout": {"speed": speed}});
+        fields["localKind"] = kind.into();
         let valid = valid(fields);
         let expected_speed = Speed {
             portion: 2,

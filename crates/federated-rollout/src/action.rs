@@ -22,6 +22,10 @@ pub enum Action {
     Shrink(Strategy),
     /// Write this strategy into a LocalReplicaSet that stays paused: for its evictions (L20).
     Lend(Strategy),
+    /// Pause the Deployment: it starts no more pods of the template. Strategy and template stay.
+    Pause,
+    /// End a pause of ours: it rolls on with what is lent.
+    Resume,
     /// Change something of the spec that has no effect, such as `progressDeadlineSeconds` by one, so that no earlier write can
     /// be carried out any more.
     Fence,

@@ -272,6 +272,7 @@ impl Share {
                 0
             },
             lost: false,
+            paused: false,
             evicts: false,
         })
     }

@@ -38,15 +38,15 @@
 //!   writing: a state that was decided before a move must not be recorded after it.
 //! - It carries writes out with their generation, and the uid of the view, as the precondition.
 //! - It sets each member's `minReadySeconds` to at least [`Speed::min_delay`], and creates missing Deployments.
-//! - It pauses the members' Deployments if the user pauses the rollout, and wants them to stop within their loans.
 //! - It moves no replica to or from a member with [`MemberAccount::moves_wait`], and replaces missing ones at once.
 //!
 //! # Limits
 //!
 //! The smallest strategy is one pod: a recalled Deployment with pods of two templates goes on rolling, with one pod at a
 //! time, until its template is replaced. So a budget that is made smaller than the number of such members is exceeded by
-//! them, and while a step waits, members that were updated early make some more pods of a revision that is skipped. `paused: true`
-//! would not do better: a paused Deployment scales its ReplicaSets in proportion, also the available ones.
+//! them, and while a step waits, members that were updated early make some more pods of a revision that is skipped. A pause of the
+//! Deployment is no recall: a paused Deployment scales its ReplicaSets in proportion, also the available ones, and uses its surge. It
+//! keeps what it guarantees, and its loan.
 
 mod account;
 mod action;

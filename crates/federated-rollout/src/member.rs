@@ -66,6 +66,8 @@ pub struct Deployment<'a> {
     pub uncertain: u64,
     /// Whether a pod has started within the last [`Speed::min_delay`](crate::Speed::min_delay). Read only if there is a speed.
     pub started_lately: bool,
+    /// `spec.paused` of a Deployment: it starts no pods of its template, and scales all of its ReplicaSets in proportion.
+    pub paused: bool,
     /// What only a LocalReplicaSet has; `None` of a Deployment.
     pub local: Option<LocalSet>,
 }

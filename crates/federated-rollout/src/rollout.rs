@@ -25,8 +25,8 @@ pub struct Rollout<'a> {
     pub steps: &'a [Step<'a>],
     /// What was approved.
     pub approvals: &'a [Approval<'a>],
-    /// No loan is given and no template written (L8); what is lent stays so, and recalls go on. Members go on rolling within
-    /// their loans, unless the caller pauses their Deployments, too.
+    /// No loan is given and no template written (L8); recalls go on. Deployments that roll are paused, and keep what is lent to
+    /// them; LocalReplicaSets give it back.
     pub paused: bool,
     /// After this time without progress the rollout has failed. Counted while loans are out in members whose view is current.
     pub progress_deadline: Option<Duration>,

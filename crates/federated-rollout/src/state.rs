@@ -47,6 +47,9 @@ pub struct Loan {
     pub replaced: u64,
     /// The member was lost with it: it has to be recalled when the member returns.
     pub lost: bool,
+    /// The Deployment is to be paused, or was, because the rollout is: so that this is told from a pause of somebody else.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// It is for evictions in a LocalReplicaSet, and no template is written with it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub evicts: bool,
@@ -73,6 +76,7 @@ impl Loan {
             available: _,
             replaced,
             lost,
+            paused,
             evicts,
         } = self;
         *strategy == other.strategy
@@ -81,6 +85,7 @@ impl Loan {
             && *generation == other.generation
             && *replaced == other.replaced
             && *lost == other.lost
+            && *paused == other.paused
             && *evicts == other.evicts
     }
 }

@@ -42,7 +42,12 @@ pub(crate) fn of(
             evicting(found, loan, is_needed)
         }
         (MemberState::Writable, Some(found)) => {
+            if let Some(verdict) = pause(rollout, found, loan) {
+                return verdict;
+            }
+            let is_stopped = rollout.paused && found.local.is_some();
             let is_due = !member.cordoned && has_begun(rollout, state, member);
+            let is_due = is_due && !is_stopped;
             let is_due = is_due && !loan.lost && !is_replaced_at_speed(rollout, found, loan);
             let is_kept = is_due && allowed.covers(loan.strategy);
             let verdict = settled(rollout, found, loan, is_kept);
@@ -52,6 +57,29 @@ pub(crate) fn of(
                 (false, false) => recall(found, loan, Strategy::default()),
             })
         }
+    }
+}
+
+/// While the rollout is paused, a Deployment with pods of two templates is, too (L8). That is recorded first. If another revision is
+/// to be rolled out after that, the write of its template ends the pause; with a speed the loan is recalled before.
+fn pause(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan) -> Option<Verdict> {
+    if found.local.is_some() || loan.lost {
+        return None;
+    }
+    let record = |paused| {
+        Some(Verdict::Record(Loan {
+            paused,
+            ..loan.clone()
+        }))
+    };
+    match (rollout.paused, loan.paused, found.paused) {
+        (true, false, _) if found.has_old_pods() => record(true),
+        (true, true, false) if found.has_old_pods() => Some(Verdict::Write(Action::Pause)),
+        (false, true, true) if loan.is_for(rollout.target, found) || rollout.speed.is_some() => {
+            Some(Verdict::Write(Action::Resume))
+        }
+        (false, true, false) => record(false),
+        _ => None,
     }
 }
 
@@ -125,6 +153,7 @@ fn go_on(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan, may_roll: b
         } else {
             0
         },
+        paused: false,
         ..loan.clone()
     })
 }

@@ -45,7 +45,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{json_patch::JsonPatch, live_set::LiveSet};
+use self::{adoption::Over, json_patch::JsonPatch, live_set::LiveSet};
 use crate::{
     check::{Action, DesiredHashes, Outcome, Outcomes, Precondition, SetChange},
     config::NamespacesConfig,
@@ -251,8 +251,16 @@ impl LocalWorkload<'_> {
                 let done = self.scale(seen, *from, *to).await;
                 self.forget_if_absent(seen, done)
             }
-            SetChange::Overwrite { seen, replicas, .. } => {
-                let done = self.overwrite(source, seen, *replicas).await;
+            SetChange::Overwrite {
+                seen,
+                replicas,
+                keeps_pause,
+                ..
+            } => {
+                let over = Over::Own {
+                    keeps_pause: *keeps_pause,
+                };
+                let done = self.overwrite(source, seen, *replicas, over).await;
                 self.forget_if_absent(seen, done)
             }
             SetChange::LabelPods { seen } => {

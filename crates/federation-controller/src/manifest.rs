@@ -48,13 +48,17 @@ pub(crate) struct DeploymentSettings {
 
 impl From<&RolloutSettings> for DeploymentSettings {
     fn from(rollout: &RolloutSettings) -> Self {
-        let deadline = rollout.progress_deadline.map(|limit| limit.as_secs());
+        let speed = rollout.order.speed;
+        // The API server wants it above `minReadySeconds`, which is a second more than the speed's.
+        let least = speed.map_or(0, |speed| speed.min_delay.as_secs() + 2);
+        let deadline = rollout.progress_deadline;
+        let deadline = deadline.map(|limit| limit.as_secs().max(least));
         let deadline = deadline.and_then(|seconds| u32::try_from(seconds).ok());
         Self {
             progress_deadline_seconds: deadline.unwrap_or(NO_PROGRESS_DEADLINE),
             revision_history_limit: rollout.revision_history_limit,
             recreates: rollout.budget == Budget::Recreate,
-            min_delay: rollout.order.speed.map(|speed| {
+            min_delay: speed.map(|speed| {
                 let seconds = speed.min_delay.as_secs().max(1);
                 u32::try_from(seconds).unwrap_or(NO_PROGRESS_DEADLINE)
             }),
@@ -214,11 +218,11 @@ impl LocalStrategy {
 
 impl DeploymentSettings {
     /// Whether the local workload, with replicas, template and strategy apart, is as it is written with these settings. A fence
-    /// changes the deadline of a LocalReplicaSet by one.
-    pub(crate) fn are_in(self, frs: &ValidFrs, state: &DeploymentState) -> bool {
+    /// changes the deadline of a LocalReplicaSet by one. A Deployment may be paused only if the rollout has done that.
+    pub(crate) fn are_in(self, frs: &ValidFrs, state: &DeploymentState, is_paused: bool) -> bool {
         let has_min_ready = u32::try_from(state.min_ready_seconds) == Ok(frs.min_ready_seconds);
         let Some(LocalSetState { settings, .. }) = state.local else {
-            return has_min_ready && !state.paused;
+            return has_min_ready && (is_paused || !state.paused);
         };
         let pods = state.strategy.max_unavailable;
         let strategy = LocalStrategy::of(Strategy::new(pods.into(), 0), self.min_delay);

@@ -20,7 +20,7 @@ const PART_BUCKETS: [f64; 9] = [
 ];
 
 /// The calls that are measured.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "get",
     "get replicaset",
     "create",
@@ -28,6 +28,7 @@ const VERBS: [&str; 17] = [
     "overwrite",
     "roll",
     "shrink",
+    "pause",
     "lend",
     "fence",
     "compare template",

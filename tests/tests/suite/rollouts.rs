@@ -185,6 +185,41 @@ pub(crate) async fn l8_a_paused_rollout_scales_and_goes_on_later(env: &mut TestE
 }
 
 /// The pods of the bad version use the budget; a good version replaces them at once.
+/// How many pods have the version in all members, as their Deployments say.
+async fn updated(env: &TestEnvironment, version: &str) -> u64 {
+    let mut updated = 0;
+    for (member, has) in env.member_names().iter().zip(versions(env).await) {
+        if has == version {
+            let status = &env.local_set(member, "web").await["status"];
+            updated += status["updatedReplicas"].as_u64().unwrap_or(0);
+        }
+    }
+    updated
+}
+
+/// Pods that are updated when the members have stopped are not more later, and the rollout goes on after that.
+pub(crate) async fn l8_a_pause_stops_members_that_roll(env: &mut TestEnvironment) {
+    let pods = started(env, &web(json!({ "replicas": 15, "minReadySeconds": 4 }))).await;
+    env.patch("web", &version(2, true)).await;
+    env.wait_until("some pods are updated", 60, async |env| {
+        updated(env, "2").await > 0
+    })
+    .await;
+    env.patch("web", &json!({ "spec": { "paused": true } }))
+        .await;
+    until_observed(env).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let at_pause = updated(env, "2").await;
+    assert!(at_pause < 15, "the pause came too late");
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    assert_eq!(updated(env, "2").await, at_pause);
+    env.patch("web", &json!({ "spec": { "paused": false } }))
+        .await;
+    until_rolled_out(env, "2", 15).await;
+    pods.assert_never_below(13);
+    pods.assert_never_above(15);
+}
+
 pub(crate) async fn l10_a_bad_version_stops_by_itself_and_never_locks(env: &mut TestEnvironment) {
     let fields = json!({ "progressDeadlineSeconds": 15 });
     let pods = started(env, &web(fields)).await;

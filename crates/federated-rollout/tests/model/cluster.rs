@@ -1,5 +1,6 @@
 //! A member cluster with one Deployment and its controller, as Kubernetes has it, or a LocalReplicaSet: see `local`.
 
+use super::local::started_at;
 use federated_rollout::{Deployment, Loan, LocalSet, Strategy};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +180,7 @@ impl Cluster {
             uncertain: 0,
             pending: 0,
             started_lately,
+            paused: spec.paused && !self.is_local,
             local: self.is_local.then_some(LocalSet {
                 paused: spec.paused,
                 waiting_evictions: status.waiting_evictions,
@@ -226,19 +228,16 @@ impl Cluster {
         let changed = Spec {
             revision: write.revision.unwrap_or(self.spec.revision),
             strategy: write.strategy.unwrap_or(self.spec.strategy),
-            paused: if self.is_local {
-                write.paused.unwrap_or(self.spec.paused)
-            } else {
-                false
-            },
+            paused: write.paused.unwrap_or(self.spec.paused),
             ..self.spec
         };
         assert!(
             self.is_local || changed.strategy.pods() > 0,
             "the API server refuses 0 and 0"
         );
-        // A write of neither is a fence, and changes something else.
-        let is_fence = write.revision.is_none() && write.strategy.is_none();
+        // A write of nothing is a fence, and changes something else.
+        let is_fence =
+            write.revision.is_none() && write.strategy.is_none() && write.paused.is_none();
         let is_change = is_fence || changed != self.spec;
         self.spec = changed;
         self.spec.generation += i64::from(is_change);
@@ -260,6 +259,9 @@ impl Cluster {
         if self.is_local {
             return self.sync_local(now);
         }
+        if self.spec.paused {
+            return self.scale_in_proportion(now);
+        }
         let Spec {
             replicas,
             revision,
@@ -275,14 +277,8 @@ impl Cluster {
         let room = (replicas + strategy.surge).saturating_sub(total);
         let created = room.min(replicas - new);
         if created > 0 {
-            let pod = Pod {
-                revision,
-                health: Health::Starting,
-                created: now,
-                begun: None,
-                is_evicted: false,
-            };
-            self.pods.extend((0..created).map(|_| pod));
+            self.pods
+                .extend((0..created).map(|_| started_at(now, revision)));
             return created;
         }
         let min_available = replicas.saturating_sub(strategy.unavailable);
@@ -297,6 +293,31 @@ impl Cluster {
             self.remove(spare, |pod| pod.revision != revision);
         }
         0
+    }
+
+    /// What a paused Deployment does (sync.go): it starts nothing of a template without pods, scales the pods of one template to the
+    /// replicas, and those of several in proportion, with the surge. Returns the pods created.
+    fn scale_in_proportion(&mut self, now: i64) -> u64 {
+        let Spec {
+            replicas, strategy, ..
+        } = self.spec;
+        let mut revisions: Vec<_> = self.pods.iter().map(|pod| pod.revision).collect();
+        revisions.sort_unstable();
+        let total = revisions.len() as u64;
+        let is_mixed = revisions.first() != revisions.last();
+        let goal = replicas + if is_mixed { strategy.surge } else { 0 };
+        let middle = revisions.get(revisions.len() / 2);
+        let middle = middle.copied().unwrap_or(self.spec.revision);
+        let missing = goal.saturating_sub(total);
+        self.pods
+            .extend((0..missing).map(|_| started_at(now, middle)));
+        for index in 0..total.saturating_sub(goal) {
+            // Every other one, so that each revision loses its part.
+            let place = usize::try_from(index).expect("it is small") * 7 % revisions.len();
+            let revision = revisions.swap_remove(place);
+            self.remove(1, |pod| pod.revision == revision);
+        }
+        missing
     }
 
     /// Its controller writes the status, about the spec that it has last acted on.

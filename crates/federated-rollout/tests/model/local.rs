@@ -73,7 +73,7 @@ impl Cluster {
     }
 }
 
-fn started_at(now: i64, revision: usize) -> Pod {
+pub(super) fn started_at(now: i64, revision: usize) -> Pod {
     Pod {
         revision,
         health: Health::Starting,

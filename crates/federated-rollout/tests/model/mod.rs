@@ -301,14 +301,20 @@ impl World {
             let index = (self.clusters.iter())
                 .position(|cluster| cluster.name == change.member)
                 .expect("it is a member");
+            let is_local = self.setup.is_local;
             let (strategy, revision, paused) = match change.action {
                 Action::Roll(strategy) => (
                     Some(strategy),
                     Some(self.target),
-                    Some(strategy.pods() == 0),
+                    Some(is_local && strategy.pods() == 0),
                 ),
-                Action::Shrink(strategy) => (Some(strategy), None, Some(strategy.pods() == 0)),
+                Action::Shrink(strategy) => {
+                    let paused = is_local.then_some(strategy.pods() == 0);
+                    (Some(strategy), None, paused)
+                }
                 Action::Lend(strategy) => (Some(strategy), None, None),
+                Action::Pause => (None, None, Some(true)),
+                Action::Resume => (None, None, Some(false)),
                 Action::Fence => (None, None, None),
             };
             let spec_write = SpecWrite {

@@ -25,6 +25,7 @@ pub(crate) fn old(replicas: u64) -> Deployment<'static> {
         uncertain: 0,
         pending: 0,
         started_lately: false,
+        paused: false,
         local: None,
     }
 }

@@ -374,7 +374,11 @@ fn l10_what_a_loan_that_was_never_written_leaves_in_effect_comes_within_it() {
         (lends(0, 2), lends(1, 0), lends(1, 0)),
         (lends(2, 0), lends(0, 1), lends(0, 1)),
     ] {
-        for found in [rolling(5, 2, found), changed(rolling(5, 2, found))] {
+        let rolls = Deployment {
+            paused: true,
+            ..rolling(5, 2, found)
+        };
+        for found in [rolls, changed(rolls)] {
             let members = [member("eu", found)];
             let rollout = Rollout {
                 target: "old",
@@ -382,7 +386,8 @@ fn l10_what_a_loan_that_was_never_written_leaves_in_effect_comes_within_it() {
                 ..rollout(&members, 2, 0)
             };
             let mut recorded = state(&[("eu", lent)]);
-            recorded.loans.get_mut("eu").unwrap().generation = 2;
+            let loan = recorded.loans.get_mut("eu").unwrap();
+            (loan.generation, loan.paused) = (2, true);
             let decision = step(&rollout, &recorded, at(0));
             assert_eq!(
                 actions(&decision),

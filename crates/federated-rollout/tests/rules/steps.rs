@@ -266,6 +266,44 @@ fn l8_a_pause_gives_and_writes_nothing_and_recalls_go_on() {
     assert_eq!(actions(&decision), [("eu", Action::Fence)]);
 }
 
+/// L8: a Deployment that rolls is paused, which is recorded first, and keeps its loan; a LocalReplicaSet gives it back.
+#[test]
+fn l8_a_pause_stops_members_that_roll() {
+    let found = rolling(5, 2, lends(2, 0));
+    let members = [member("eu", found)];
+    let paused = Rollout {
+        paused: true,
+        ..rollout(&members, 2, 0)
+    };
+    let first = step(&paused, &state(&[("eu", lends(2, 0))]), at(0));
+    assert_eq!(
+        (actions(&first), first.state.loans["eu"].paused),
+        (vec![], true)
+    );
+    let second = step(&paused, &first.state, at(0));
+    assert_eq!(actions(&second), [("eu", Action::Pause)]);
+    assert_eq!(lent(&second), [("eu", 2, 0)]);
+
+    let held = Deployment {
+        paused: true,
+        ..found
+    };
+    let members = [member("eu", held)];
+    let of = |target, paused| Rollout {
+        target,
+        paused,
+        ..rollout(&members, 2, 0)
+    };
+    assert_eq!(actions(&step(&of("new", true), &second.state, at(0))), []);
+    let resumed = step(&of("new", false), &second.state, at(0));
+    assert_eq!(actions(&resumed), [("eu", Action::Resume)]);
+    // The write of another template ends the pause: no pod of the one in between is created.
+    let other = step(&of("newer", false), &second.state, at(0));
+    assert_eq!(actions(&other), []);
+    let other = step(&of("newer", false), &other.state, at(0));
+    assert_eq!(actions(&other), [("eu", Action::Roll(lends(2, 0)))]);
+}
+
 #[test]
 fn without_progress_a_rollout_fails_until_the_target_changes() {
     let members = [

@@ -43,7 +43,7 @@ pub enum SetChange {
         to: u32,
     },
     /// Write all of a ReplicaSet: its template is not the desired one (F29). Of a Deployment, write all but the template and the
-    /// strategy, and end a pause.
+    /// strategy, and end a pause of another writer.
     Overwrite {
         /// The set as it was seen.
         seen: Precondition,
@@ -51,6 +51,8 @@ pub enum SetChange {
         replicas: u32,
         /// Whether another writer changed the set. If not, the federated set has changed.
         drifted: bool,
+        /// Whether a pause of the Deployment is that of the rollout.
+        keeps_pause: bool,
     },
     /// Label the pods that the set adopted (F30), and the ReplicaSets of a Deployment.
     LabelPods {
@@ -132,6 +134,8 @@ impl SetChange {
                     RolloutAction::Lend(strategy) => {
                         format!("strategy set to {} for evictions", described(strategy))
                     }
+                    RolloutAction::Pause => "rollout paused".to_owned(),
+                    RolloutAction::Resume => "rollout resumed".to_owned(),
                     RolloutAction::Fence => "earlier writes of the template fenced off".to_owned(),
                 };
                 (EventReason::Updated, text)

@@ -258,10 +258,18 @@ impl<'a> MemberEvaluation<'a> {
         let is_written = self.written_settings() == Some(desired);
         let rollout = snapshot.rollout.as_ref().map(|rollout| rollout.settings);
         let settings = rollout.map(DeploymentSettings::from).unwrap_or_default();
+        let is_paused = self.is_paused_by_rollout(snapshot);
         let deployment = self.set().and_then(|set| set.deployment.as_ref());
         is_written
             && self.member.has_label()
-            && deployment.is_some_and(|state| settings.are_in(snapshot.frs, state))
+            && deployment.is_some_and(|state| settings.are_in(snapshot.frs, state, is_paused))
+    }
+
+    /// Whether the rollout has paused the local Deployment, and has not ended that.
+    pub(super) fn is_paused_by_rollout(&self, snapshot: &Snapshot<'_>) -> bool {
+        let recorded = snapshot.rollout.as_ref().map(|rollout| rollout.recorded);
+        let loan = recorded.and_then(|record| record.state.loans.get(&*self.member.name));
+        loan.is_some_and(|loan| loan.paused)
     }
 
     /// The version of the spec that shows external changes. That of a set without its label says nothing: whoever removed the label has
@@ -457,9 +465,23 @@ impl<'a> MemberEvaluation<'a> {
             set.deployment.as_deref().filter(counts)
         });
         deployment.map_or_else(
-            || self.pods_by_template(template_hash).0,
+            || self.pods_by_template(template_hash).0.min(self.outdated()),
             |deployment| deployment.updated_replicas.into(),
         )
+    }
+
+    /// The most pods that another template than the live one may have, where that is not ours: its pods may have the hash of ours.
+    fn outdated(&self) -> u64 {
+        let changed = |set: &&WorkloadState| {
+            let record = self.record.as_ref();
+            record.is_some_and(|record| !record.has_live(set.spec_hash))
+        };
+        let changed = self.live_set().filter(changed);
+        changed.map_or(u64::MAX, |set| {
+            let updated = set.deployment.as_ref().map(|state| state.updated_replicas);
+            let others = updated.map(|updated| set.status_replicas.saturating_sub(updated));
+            others.map_or(u64::MAX, u64::from)
+        })
     }
 
     /// Since when scheduled pods wait to become ready, and none has.

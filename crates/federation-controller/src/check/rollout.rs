@@ -175,6 +175,7 @@ impl MemberEvaluation<'_> {
                 .saturating_sub(self.member.view.pods.ready)
                 .into(),
             started_lately: started_lately(rollout, now),
+            paused: deployment.paused && deployment.local.is_none(),
             local: deployment.local.map(|local| LocalSet {
                 paused: deployment.paused,
                 waiting_evictions: local.waiting_evictions.into(),

@@ -326,6 +326,7 @@ fn change(
                 next
             },
             drifted: is_desired,
+            keeps_pause: member.is_paused_by_rollout(snapshot),
         });
     }
     if next == set.replicas {

@@ -17,6 +17,18 @@ use super::{
 };
 use crate::{check::Outcome, manifest::Source};
 
+/// What is written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// A workload that was found.
+    Found,
+    /// One of ours.
+    Own {
+        /// A pause of a Deployment is that of the rollout.
+        keeps_pause: bool,
+    },
+}
+
 impl LocalWorkload<'_> {
     /// Adopts an existing workload of this name (F29), or returns why it must not.
     pub(super) async fn adopt(self, source: &Source<'_>, replicas: u32) -> Outcome {
@@ -50,7 +62,7 @@ impl LocalWorkload<'_> {
                 return failed_write(&error);
             }
         }
-        match self.write_over(source, &live, replicas, true).await {
+        match self.write_over(source, &live, replicas, Over::Found).await {
             Ok(Outcome::Written(set)) => Outcome::Adopted {
                 changed: changes(source, &live.spec, set.replicas),
                 has_desired,
@@ -62,7 +74,7 @@ impl LocalWorkload<'_> {
     }
 
     /// Writes our spec and labels over the workload that was read as `live`, and keeps the metadata of others. Its pods stay.
-    /// A Deployment keeps its template; if it `is_found`, its pause as well, since its pods may be of several templates, and it
+    /// A Deployment keeps its template; if it is found, its pause as well, since its pods may be of several templates, and it
     /// gets the strategy without a loan. So does a LocalReplicaSet, which is paused then. If its selector differs, or the segment of
     /// nodes of a LocalReplicaSet, which are immutable, deletes the workload without its pods: the next check creates ours.
     pub(super) async fn write_over(
@@ -70,11 +82,12 @@ impl LocalWorkload<'_> {
         source: &Source<'_>,
         live: &LiveSet,
         replicas: u32,
-        is_found: bool,
+        over: Over,
     ) -> Result<Outcome, CallError> {
         if !live.spec.has_immutable(&source.frs.selector) {
             return self.replace(live).await;
         }
+        let is_found = over == Over::Found;
         let ours = self.desired(source, replicas);
         let metadata = &live.metadata;
         let mut patch = JsonPatch::of_read(&metadata.uid, &metadata.resource_version);
@@ -86,7 +99,7 @@ impl LocalWorkload<'_> {
                 if is_found {
                     let strategy = Strategy::WITHOUT_LOAN.into();
                     patch.add("/spec/strategy", Operand::Strategy(strategy));
-                } else {
+                } else if over == (Over::Own { keeps_pause: false }) {
                     patch.add("/spec/paused", Operand::Bool(false));
                 }
             }

@@ -3,7 +3,7 @@
 use controller_base::calls::CallError;
 use planted_bugs::{PlantedBug, is_planted};
 
-use super::{LocalWorkload, json_patch::JsonPatch};
+use super::{LocalWorkload, adoption::Over, json_patch::JsonPatch};
 use crate::{
     check::{Outcome, Precondition},
     manifest::Source,
@@ -31,12 +31,13 @@ impl LocalWorkload<'_> {
         source: &Source<'_>,
         seen: &Precondition,
         replicas: u32,
+        over: Over,
     ) -> Result<Outcome, CallError> {
         let live = self.get().await?;
         if !live.is_seen(seen) || self.foreign_owner(&live).is_some() {
             return Ok(self.changed_meanwhile());
         }
-        let write = Box::pin(self.write_over(source, &live, replicas, false));
+        let write = Box::pin(self.write_over(source, &live, replicas, over));
         self.change_replicas(seen, replicas, write).await
     }
 

@@ -4,6 +4,7 @@
 //! Roll    PATCH template, strategy and settings, conditional on the generation that the loan names
 //! Shrink  PATCH strategy, and pause a LocalReplicaSet whose strategy becomes 0
 //! Lend    PATCH strategy of a LocalReplicaSet
+//! Pause   PATCH paused; Resume is its end
 //! Fence   GET, PATCH progressDeadlineSeconds
 //! ```
 //!
@@ -46,6 +47,12 @@ impl LocalWorkload<'_> {
                 let mut patch = self.patch_of(seen);
                 add_local_strategy(&mut patch, source, strategy);
                 self.patch("lend", &patch).await
+            }
+            Action::Pause | Action::Resume => {
+                let mut patch = self.patch_of(seen);
+                let is_paused = Operand::Bool(action == Action::Pause);
+                patch.add("/spec/paused", is_paused);
+                self.patch("pause", &patch).await
             }
             Action::Fence => self.fence(source, seen).await,
         }

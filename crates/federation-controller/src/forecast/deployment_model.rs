@@ -80,6 +80,7 @@ impl DeploymentModel {
             updated_available: own_available,
             uncertain: 0,
             started_lately: self.last_start.is_some_and(lately),
+            paused: false,
             local: self.paused.map(|paused| LocalSet {
                 paused,
                 ..LocalSet::default()
@@ -116,7 +117,8 @@ impl DeploymentModel {
             }
             Action::Shrink(strategy) => self.set(strategy),
             Action::Lend(strategy) => self.strategy = strategy,
-            Action::Fence => {}
+            // What is planned is not paused.
+            Action::Pause | Action::Resume | Action::Fence => {}
         }
     }
 

@@ -221,9 +221,9 @@ fn l15_the_speed_limits_what_starts() {
         &fields,
         &[cluster("eu", 6), cluster("us", 6)],
         &[
-            "eu 0-180: 2+0 at 0",
-            "us 0-300: 1+0 at 0, 3+0 at 240",
-            "takes 300 with 4+4",
+            "eu 0-183: 2+0 at 0",
+            "us 0-305: 1+0 at 0, 3+0 at 244",
+            "takes 305 with 4+4",
         ],
     );
 }

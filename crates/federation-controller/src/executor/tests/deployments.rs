@@ -230,6 +230,7 @@ async fn f29_what_others_change_is_restored_without_template_and_strategy() {
         seen: world.seen().await,
         replicas: 3,
         drifted: true,
+        keeps_pause: false,
     };
     let restored = world.writer.carry_out(&deployment("web:2"), change).await;
     assert!(

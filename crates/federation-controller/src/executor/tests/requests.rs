@@ -118,6 +118,7 @@ fn changes() -> Vec<(&'static str, SetChange)> {
         seen: seen(),
         replicas: 3,
         drifted: true,
+        keeps_pause: false,
     };
     vec![
         ("scale", scale(seen())),
@@ -135,6 +136,8 @@ fn rollouts() -> Vec<(&'static str, SetChange)> {
     vec![
         ("roll", change(RolloutAction::Roll(Strategy::new(2, 1)))),
         ("shrink", change(RolloutAction::Shrink(Strategy::new(1, 0)))),
+        ("pause", change(RolloutAction::Pause)),
+        ("resume", change(RolloutAction::Resume)),
         ("fence", change(RolloutAction::Fence)),
     ]
 }
@@ -186,6 +189,7 @@ async fn f38_a_response_with_other_replicas_than_were_written_is_a_failure() {
                 seen: seen(),
                 replicas,
                 drifted: false,
+                keeps_pause: false,
             };
             for change in [scale, overwrite] {
                 let (client, _) = member(kind, true);
