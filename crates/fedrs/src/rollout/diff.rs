@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use fedrs_api::ClusterStatus;
 use membership::rollout::{Target, Template, history};
 use similar::TextDiff;
 
@@ -44,10 +45,27 @@ pub(super) async fn run(target: Target<'_>, args: &DiffArgs) -> anyhow::Result<E
     let history = history(target).await?;
     let [from, to] = history.compared(args.options.revision, args.options.to_revision)?;
     let text = unified(from, to);
-    if text.is_empty() {
+    let status = history.object.status.as_ref();
+    let clusters = status.map(|status| &*status.clusters).unwrap_or_default();
+    let found = found_templates(clusters);
+    if !found.is_empty() {
+        let (name, clusters) = (target.name, found.join(", "));
+        print_error(format_args!(
+            "warning: the clusters {clusters} have a template that no revision has, from before they belonged to {target}, or from \
+             another writer. The rollout replaces it, and it is not compared here: `kubectl get deployment {name} -o yaml` shows it"
+        ));
+    } else if text.is_empty() {
         print_error(format_args!("{target}: no differences"));
     }
     Ok(output::print(&text))
+}
+
+/// The clusters with pods of a template that no revision has.
+fn found_templates(clusters: &[ClusterStatus]) -> Vec<&str> {
+    let found = clusters
+        .iter()
+        .filter(|cluster| cluster.replicas > 0 && cluster.revision.is_none());
+    found.map(|cluster| cluster.name.as_str()).collect()
 }
 
 /// The unified diff of two templates as YAML; empty if they are equal.

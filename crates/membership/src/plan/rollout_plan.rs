@@ -288,10 +288,12 @@ impl RolloutClusterPlan {
     }
 }
 
-/// Whether all clusters have the template of the spec.
+/// Whether all clusters have the template of the spec. One that was found with a template has no revision.
 fn is_up_to_date(set: &PlannedSet) -> bool {
     let status = &set.status;
-    status.current_revision == status.update_revision
+    let mut clusters = status.clusters.iter();
+    clusters.all(|cluster| cluster.revision.is_some() || cluster.replicas == 0)
+        && status.current_revision == status.update_revision
         && status.update_revision == Some(revision(&set.set.frs))
 }
 

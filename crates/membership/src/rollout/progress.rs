@@ -125,6 +125,11 @@ impl RolloutState {
         } else if has_reason(ConditionReason::RolloutPaused) || has_reason(ConditionReason::Soaking)
         {
             Self::Held(message(ConditionType::Progressing))
+        } else if observed.current_revision == observed.update_revision
+            && is_true(ConditionType::Ready)
+        {
+            // Beside it, pods may wait in a full cluster to show when that has room.
+            Self::Complete
         } else if updated < desired {
             Self::Updating { updated, desired }
         } else if pods > updated {
@@ -133,10 +138,6 @@ impl RolloutState {
             }
         } else if available < updated {
             Self::BecomingAvailable { available, updated }
-        } else if observed.current_revision == observed.update_revision
-            && is_true(ConditionType::Ready)
-        {
-            Self::Complete
         } else {
             Self::Held(message(ConditionType::Ready))
         }
