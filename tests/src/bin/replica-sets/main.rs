@@ -108,7 +108,8 @@ async fn scale(cluster: &MeasuredCluster, pods: usize, turns: usize) -> anyhow::
     Ok(())
 }
 
-/// Updates a set of new pods in place, recreates them, and updates a set of adopted ones, which have no gate.
+/// Updates a set of new pods in place, recreates them, and updates a set of adopted ones, which have no gate. These say
+/// which template they have: pods of which nothing is known are recreated.
 async fn update(cluster: &MeasuredCluster, pods: usize) -> anyhow::Result<()> {
     let set = Set::new(cluster, Kind::Local, "updated");
     set.create(pods, &json!({})).await?;
@@ -133,7 +134,10 @@ async fn update(cluster: &MeasuredCluster, pods: usize) -> anyhow::Result<()> {
     set.remove().await?;
 
     let set = Set::new(cluster, Kind::Local, "adopted");
-    set.create_orphans(pods).await?;
+    set.create(0, &json!({})).await?;
+    let hash = set.template_hash().await?;
+    set.remove().await?;
+    set.create_orphans(pods, &hash).await?;
     set.create(pods, &json!({ "updateMode": "Never" })).await?;
     set.until_available(pods).await?;
     set.patch(&json!({ "spec": { "updateMode": "Rolling" } }))

@@ -92,12 +92,31 @@ impl<'c> Set<'c> {
         Ok(())
     }
 
-    /// Creates pods that the set adopts.
-    pub(crate) async fn create_orphans(&self, count: usize) -> anyhow::Result<()> {
+    /// The hash of its template, once its revision is kept.
+    pub(crate) async fn template_hash(&self) -> anyhow::Result<String> {
+        let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/controllerrevisions");
+        let prefix = format!("{}-", self.name);
+        let began = Instant::now();
+        loop {
+            let revisions = request(self.client, "GET", &path, &Value::Null).await?;
+            let mut names = revisions["items"].as_array().into_iter().flatten();
+            let hash = names
+                .find_map(|revision| revision["metadata"]["name"].as_str()?.strip_prefix(&prefix));
+            if let Some(hash) = hash {
+                return Ok(hash.to_owned());
+            }
+            anyhow::ensure!(began.elapsed() < DEADLINE, "{} has no revision", self.name);
+            sleep(READ).await;
+        }
+    }
+
+    /// Creates pods that the set adopts, of the template with this hash.
+    pub(crate) async fn create_orphans(&self, count: usize, hash: &str) -> anyhow::Result<()> {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");
         let created = (0..count).map(|number| {
             let mut pod = self.template();
             pod["metadata"]["name"] = format!("{}-{number}", self.name).into();
+            pod["metadata"]["labels"][fedrs_api::labels::REVISION_HASH] = hash.into();
             let path = &path;
             async move { request(self.client, "POST", path, &pod).await }
         });
