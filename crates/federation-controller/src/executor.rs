@@ -45,7 +45,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{adoption::Over, json_patch::JsonPatch, live_set::LiveSet};
+use self::{
+    json_patch::JsonPatch,
+    live_set::{LiveSet, Over},
+};
 use crate::{
     check::{Action, DesiredHashes, Outcome, Outcomes, Precondition, SetChange},
     config::NamespacesConfig,

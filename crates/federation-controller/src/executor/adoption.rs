@@ -12,22 +12,10 @@ use reflector::printable;
 use super::{
     LocalWorkload, failed_write,
     json_patch::{JsonPatch, Operand},
-    live_set::{LiveSet, LiveSpec, images},
+    live_set::{LiveSet, LiveSpec, Over, images},
     rollout::{add_local_defaults, add_local_loan, add_local_strategy, add_settings},
 };
 use crate::{check::Outcome, manifest::Source};
-
-/// What is written over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
-    /// A workload that was found.
-    Found,
-    /// One of ours.
-    Own {
-        /// A pause of a Deployment is that of the rollout.
-        keeps_pause: bool,
-    },
-}
 
 impl LocalWorkload<'_> {
     /// Adopts an existing workload of this name (F29), or returns why it must not.

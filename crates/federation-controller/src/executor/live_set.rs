@@ -30,6 +30,18 @@ pub(super) struct LiveSet {
     status: LiveStatus,
 }
 
+/// What is written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// A workload that was found.
+    Found,
+    /// One of ours.
+    Own {
+        /// A pause of a Deployment is that of the rollout.
+        keeps_pause: bool,
+    },
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct LiveStatus {

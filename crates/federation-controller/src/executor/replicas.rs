@@ -3,7 +3,7 @@
 use controller_base::calls::CallError;
 use planted_bugs::{PlantedBug, is_planted};
 
-use super::{LocalWorkload, adoption::Over, json_patch::JsonPatch};
+use super::{LocalWorkload, json_patch::JsonPatch, live_set::Over};
 use crate::{
     check::{Outcome, Precondition},
     manifest::Source,
