@@ -10,8 +10,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::{
-    FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet, MemberCluster, SetKind,
-    field::Errors, placement, schema,
+    EndpointSet, FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet,
+    MemberCluster, SetKind, field::Errors, placement, schema,
 };
 
 /// All CRDs of a host, ready to install.
@@ -21,6 +21,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         without_rollouts(FederatedReplicaSet::crd()),
         FederatedDeployment::crd(),
         MemberCluster::crd(),
+        EndpointSet::crd(),
     ];
     crds.into_iter().map(finish).collect()
 }

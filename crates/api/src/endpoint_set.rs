@@ -134,8 +134,11 @@ fn port_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "x-kubernetes-int-or-string": true,
         "description": "The number, from 1 to 65535, or the name of a container's port.",
+        "minimum": 1,
+        "maximum": u16::MAX,
+        "maxLength": 15,
         "x-kubernetes-validations": [{
-            "rule": "type(self) == int ? self >= 1 && self <= 65535 : self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.size() <= 15",
+            "rule": "type(self) != string || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
             "message": "must be a number from 1 to 65535, or the name of a container's port",
         }],
     })

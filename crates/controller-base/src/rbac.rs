@@ -42,6 +42,16 @@ impl Account<'_> {
     /// as roles come before what binds them.
     #[must_use]
     pub fn manifests(&self, cluster: Vec<Grant>, own: Vec<Grant>) -> Vec<Manifest> {
+        let inside = json!({ "name": self.name, "namespace": self.namespace });
+        let mut manifests = self.in_cluster(cluster);
+        manifests.push(Manifest::role("Role", &inside, own));
+        manifests.push(self.binding("Role", &inside));
+        manifests
+    }
+
+    /// Its namespace, itself, and what it may do in the cluster, in the order in which they are to be created.
+    #[must_use]
+    pub fn in_cluster(&self, cluster: Vec<Grant>) -> Vec<Manifest> {
         let anywhere = json!({ "name": self.name });
         let inside = json!({ "name": self.name, "namespace": self.namespace });
         let account = json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside });
@@ -50,8 +60,6 @@ impl Account<'_> {
             Manifest::role("ClusterRole", &anywhere, cluster),
             Manifest::plain(account),
             self.binding("ClusterRole", &anywhere),
-            Manifest::role("Role", &inside, own),
-            self.binding("Role", &inside),
         ]
     }
 

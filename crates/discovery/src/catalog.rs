@@ -196,6 +196,27 @@ impl Catalog {
         self.sets.store(Arc::new(sets));
     }
 
+    /// How many sets have answers, and how many endpoints these have.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let sets = self.sets.load();
+        let endpoints = sets
+            .values()
+            .filter_map(|cell| match &**cell.current.load() {
+                Published::Endpoints(snapshot) => Some(snapshot.endpoints.len()),
+                Published::NoSource | Published::Invalid(_) => None,
+            });
+        endpoints.fold((0, 0), |(sets, all), of_set| (sets + 1, all + of_set))
+    }
+
+    /// Whether answers have begun.
+    ///
+    /// # Errors
+    /// What they wait for.
+    pub fn ready(&self) -> Result<(), Waiting> {
+        let waiting = self.waiting.load_full();
+        waiting.map_or(Ok(()), |waiting| Err(Waiting::clone(&waiting)))
+    }
+
     /// All members.
     pub fn members(&self) -> Arc<Vec<MemberState>> {
         self.members.load_full()

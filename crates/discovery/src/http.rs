@@ -9,17 +9,20 @@ use axum::{
     Router,
     extract::{Path, Query, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::map_response,
     response::{IntoResponse, Response},
     routing::get,
 };
 use fedrs_api::SHOWN_ERRORS;
 use jiff::Timestamp;
 use serde::Deserialize;
-use tokio::time::timeout;
+use tokio::{net::TcpListener, time::timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     answer::Answer,
     catalog::{Catalog, Lookup},
+    metrics::DiscoveryMetrics,
     set::SetKey,
     snapshot::EndpointSnapshot,
 };
@@ -27,11 +30,27 @@ use crate::{
 /// The longest that a request waits for a change.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// Answers on `listener` until `cancel`.
+pub async fn serve(
+    listener: TcpListener,
+    (catalog, metrics): (Arc<Catalog>, DiscoveryMetrics),
+    cancel: CancellationToken,
+) {
+    let serving = axum::serve(listener, router(catalog, metrics));
+    if let Some(Err(error)) = cancel.run_until_cancelled(serving.into_future()).await {
+        tracing::error!(%error, "the HTTP server ended");
+    }
+}
+
 /// The routes of the service.
-pub fn router(catalog: Arc<Catalog>) -> Router {
+pub fn router(catalog: Arc<Catalog>, metrics: DiscoveryMetrics) -> Router {
     Router::new()
         .route("/v1/endpoints/{namespace}/{name}", get(endpoints))
         .with_state(catalog)
+        .layer(map_response(move |response: Response| {
+            metrics.count_http(response.status().as_u16());
+            async { response }
+        }))
 }
 
 #[derive(Debug, Deserialize)]

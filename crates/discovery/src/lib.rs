@@ -2,22 +2,23 @@
 //!
 //! ```text
 //! watches: EndpointSets, federated sets of the host --.
-//! watches: pods, nodes of each member ----------------+--> State (pure) --changed sets--> Catalog --> readers, HTTP
+//! watches: pods, nodes of each member ----------------+--> State (pure) --changed sets--> Catalog --> readers, HTTP, DNS
 //! ```
 //!
 //! A member that can't be reached keeps its endpoints, which answers mark with their age: nothing is removed because it is
 //! not known. Does not write anywhere.
-//!
-//! The CRD is [`fedrs_api::EndpointSet`]; it is not among those that a host installs until a command runs this.
 
 mod answer;
 mod catalog;
+mod dns;
 mod handlers;
 mod http;
 mod interner;
 mod member;
+mod metrics;
 mod node;
 mod pod;
+pub mod rbac;
 mod resolve;
 mod run;
 mod set;
@@ -27,7 +28,9 @@ mod state;
 
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, MemberState, Waiting};
-pub use http::router;
+pub use dns::{DnsConfig, DnsServer, InvalidDomain};
+pub use http::{router, serve};
+pub use metrics::DiscoveryMetrics;
 pub use run::Discovery;
 pub use set::SetKey;
 pub use snapshot::{Endpoint, EndpointPort, EndpointSnapshot};

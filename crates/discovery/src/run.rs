@@ -76,10 +76,16 @@ impl Discovery {
         &self.catalog
     }
 
-    /// Watches a member with this client from now on.
-    pub fn set_member(&mut self, name: &str, client: &Client) {
+    /// There is such a member, which answers wait for at first.
+    pub fn add_member(&self, name: &str) {
         let member: Arc<str> = name.into();
         self.catalog.update(|state| state.add_member(&member));
+    }
+
+    /// Watches a member with this client from now on.
+    pub fn set_member(&mut self, name: &str, client: &Client) {
+        self.add_member(name);
+        let member: Arc<str> = name.into();
         let pods = Pods {
             catalog: Arc::clone(&self.catalog),
             member: Arc::clone(&member),

@@ -8,7 +8,7 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode, header},
 };
-use discovery::{Answer, Catalog, Discovery, router};
+use discovery::{Answer, Catalog, Discovery, DiscoveryMetrics, router};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::{SimCluster, kinds};
@@ -33,8 +33,6 @@ impl World {
         for crd in fedrs_api::crd::all() {
             write(&host, "POST", crds, &json!(crd)).await;
         }
-        let crd = <fedrs_api::EndpointSet as kube::CustomResourceExt>::crd();
-        write(&host, "POST", crds, &json!(crd)).await;
         let set = json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": "web" },
             "spec": {
@@ -68,7 +66,9 @@ impl World {
             request = request.header(header::IF_NONE_MATCH, etag);
         }
         let request = request.body(Body::empty()).unwrap();
-        let response = router(Arc::clone(self.catalog())).oneshot(request).await;
+        let response = router(Arc::clone(self.catalog()), DiscoveryMetrics::default())
+            .oneshot(request)
+            .await;
         let response = response.unwrap();
         let etag = response.headers().get(header::ETAG);
         let etag = etag.map(|etag| etag.to_str().unwrap().to_owned());

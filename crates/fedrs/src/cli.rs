@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    controller, cordon, crds, drain, explain, help, join, logging, lrs, output, plan,
-    program::Program, rbac, replica_set_controller, rollout, uninstall, unjoin,
+    controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs, output,
+    plan, program::Program, rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
 };
 #[cfg(feature = "demo")]
 use crate::{demo, sim, simulate};
@@ -31,6 +31,8 @@ enum Command {
     Simulate(simulation::SimulateArgs),
     Controller(controller::ControllerArgs),
     ReplicaSetController(replica_set_controller::ReplicaSetControllerArgs),
+    Discovery(discovery_service::DiscoveryArgs),
+    Resolve(resolve::ResolveArgs),
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
     Rollout(rollout::RolloutArgs),
@@ -86,6 +88,11 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
             cli.log.start()?;
             block_on(replica_set_controller::run(args))
         }
+        Command::Discovery(args) => {
+            cli.log.start()?;
+            block_on(discovery_service::run(args))
+        }
+        Command::Resolve(args) => block_on(resolve::run(args)),
         Command::Plan(args) => block_on(plan::run(args)),
         Command::Explain(args) => block_on(explain::run(args)),
         Command::Rollout(args) => block_on(rollout::run(args)),

@@ -44,6 +44,13 @@ pub(crate) struct ElectedArgs {
     /// name outside a pod
     #[arg(long, value_name = "NAME", value_parser = values::identity)]
     identity: Option<String>,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+}
+
+/// Where the process serves its state.
+#[derive(Args, Debug)]
+pub(crate) struct ListenArgs {
     /// Address to serve /metrics, /healthz and /readyz on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
     listen: String,
@@ -74,7 +81,7 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// Serves `state` on the address of `args`. A port in use fails the process before anything starts.
-    pub(crate) fn start(args: &ElectedArgs, state: ServerState) -> anyhow::Result<Self> {
+    pub(crate) fn start(args: &ListenArgs, state: ServerState) -> anyhow::Result<Self> {
         let cancel = CancellationToken::new();
         let listener = TcpListener::bind(&args.listen);
         let listener = listener.with_context(|| format!("--listen={}", args.listen))?;
@@ -94,7 +101,7 @@ impl Serving {
     pub(crate) fn end(self) {
         // It ends at once, and a panic was logged.
         let _ = self.server.join();
-        tracing::info!("controller stopped");
+        tracing::info!("stopped");
     }
 }
 
@@ -114,7 +121,7 @@ impl ElectedProcess {
     ) -> anyhow::Result<()> {
         let registry = Registry::with_prefix(METRICS_PREFIX);
         let state = ServerState::new(registry, self.timing.lease_duration);
-        let serving = Serving::start(&args, state)?;
+        let serving = Serving::start(&args.listen, state)?;
         self.elect(
             args.identity(),
             &serving.state,

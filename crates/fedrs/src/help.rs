@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// Groups of commands, each with a heading.
-pub(crate) const GROUPS: [(&str, &[&str]); 7] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Try without a Kubernetes cluster",
         &["demo", "sim", "simulate"],
@@ -17,6 +17,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 7] = [
             "rbac",
             "controller",
             "replica-set-controller",
+            "discovery",
             "uninstall",
         ],
     ),
@@ -30,6 +31,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 7] = [
     ),
     ("FederatedDeployments", &["rollout"]),
     ("LocalReplicaSets", &["lrs"]),
+    ("EndpointSets", &["resolve"]),
     ("Other commands", &["completions", "help"]),
 ];
 

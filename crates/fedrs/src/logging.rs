@@ -11,8 +11,8 @@ use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 use crate::terminal;
 
-/// kube logs each failed request as an error; its callers log those that matter.
-const DEFAULT: &str = "info,kube_client=off";
+/// kube logs each failed request as an error; its callers log those that matter. The DNS server logs each query.
+const DEFAULT: &str = "info,kube_client=off,hickory_server=off";
 
 /// The format of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

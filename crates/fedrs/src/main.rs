@@ -9,6 +9,7 @@ mod cordon;
 mod crds;
 #[cfg(feature = "demo")]
 mod demo;
+mod discovery_service;
 mod drain;
 mod elected;
 #[cfg(feature = "demo")]
@@ -25,6 +26,7 @@ mod plan;
 mod program;
 mod rbac;
 mod replica_set_controller;
+mod resolve;
 mod rollout;
 mod seed;
 mod server;

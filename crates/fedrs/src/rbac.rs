@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
-use controller_base::rbac::to_yaml;
+use controller_base::rbac::{Manifest, to_yaml};
 use federation_controller::rbac::ControllerAccount;
 use fedrs_api::ClusterType;
 
@@ -45,6 +45,10 @@ enum ClusterArg {
     Member,
     /// A cluster in which `fedrs replica-set-controller` runs
     ReplicaSetController,
+    /// The cluster with the EndpointSets, for `fedrs discovery`
+    DiscoveryHost,
+    /// A cluster with endpoints, for `fedrs discovery`
+    DiscoveryMember,
 }
 
 /// Prints the objects as YAML.
@@ -54,14 +58,17 @@ pub(crate) fn run(args: RbacArgs) -> anyhow::Result<ExitCode> {
         args.cluster == ClusterArg::Member || args.namespaces.is_empty(),
         "--namespaces is for a member: the controller needs its other permissions in all namespaces"
     );
+    let (namespace, account) = (args.namespace.as_deref(), args.account.as_deref());
+    let of_discovery = |cluster| discovery::rbac::manifests(cluster, namespace, account);
+    let print = |manifests: &[Manifest]| Ok(output::print(&to_yaml(manifests)));
     let cluster = match args.cluster {
         ClusterArg::Host => ClusterType::Host,
         ClusterArg::Member => ClusterType::Member,
         ClusterArg::ReplicaSetController => {
-            let (namespace, account) = (args.namespace.as_deref(), args.account.as_deref());
-            let manifests = local_controller::rbac::manifests(namespace, account);
-            return Ok(output::print(&to_yaml(&manifests)));
+            return print(&local_controller::rbac::manifests(namespace, account));
         }
+        ClusterArg::DiscoveryHost => return print(&of_discovery(ClusterType::Host)),
+        ClusterArg::DiscoveryMember => return print(&of_discovery(ClusterType::Member)),
     };
     let default = ControllerAccount::usual(cluster);
     let account = ControllerAccount {

@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use discovery::{Catalog, Waiting};
 use federation_controller::{
     NotReady, Readiness, Running,
     election::{ElectionMetrics, LeaderState},
@@ -76,6 +77,8 @@ pub(crate) struct ServerState {
     /// What it reports of each cluster with a controller of its own, once these are known: the process is ready then, whatever
     /// becomes of single clusters.
     clusters: RwLock<Option<BTreeMap<String, Arc<ServerState>>>>,
+    /// The catalog of endpoints, in a process that answers from one: it is ready once that is complete.
+    catalog: Option<Arc<Catalog>>,
     /// The metrics of the election.
     pub(crate) election_metrics: ElectionMetrics,
 }
@@ -97,6 +100,16 @@ impl ServerState {
             election_metrics: ElectionMetrics::register(&mut registry),
             registry,
             watchdog: Watchdog::new(Watchdog::BOUND.max(2 * longest_term)),
+            ..Self::default()
+        }
+    }
+
+    /// The state of a process that answers from `catalog`. Its metrics are in `registry`.
+    pub(crate) fn of_catalog(registry: Registry, catalog: Arc<Catalog>) -> Self {
+        Self {
+            registry,
+            watchdog: Watchdog::new(Watchdog::BOUND),
+            catalog: Some(catalog),
             ..Self::default()
         }
     }
@@ -150,6 +163,9 @@ enum ProcessNotReady {
     /// The Lease can't be read or written.
     #[error("cannot read or write the Lease: see the log")]
     Election,
+    /// The catalog is not complete.
+    #[error(transparent)]
+    Catalog(#[from] Waiting),
     /// The leader is not known yet.
     #[error("waiting for the Lease")]
     Lease,
@@ -201,6 +217,10 @@ impl ServerState {
     /// The text of a ready process.
     fn ready(&self) -> Result<&'static str, ProcessNotReady> {
         if self.clusters.read().is_some() {
+            return Ok("ok");
+        }
+        if let Some(catalog) = &self.catalog {
+            catalog.ready()?;
             return Ok("ok");
         }
         if let Some(controller) = &*self.controller.read() {

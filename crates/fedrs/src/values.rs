@@ -61,6 +61,15 @@ pub(crate) fn https_url(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
+/// The address of a service that answers by HTTP.
+pub(crate) fn http_url(text: &str) -> Result<http::Uri, String> {
+    let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    if url.scheme_str() != Some("http") || url.host().is_none_or(str::is_empty) {
+        return Err("must be of the form http://HOST[:PORT]".to_owned());
+    }
+    Ok(url)
+}
+
 /// A label, `key=value`. Rejects keys of fedrs; the API server validates the rest.
 pub(crate) fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
@@ -92,6 +101,14 @@ mod tests {
         for wrong in ["http://a", "a:6443", "10.0.0.7", "https://"] {
             assert!(https_url(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn only_http_addresses_are_asked() {
+        for wrong in ["https://a", "a:9480", "http://", "ftp://a"] {
+            assert!(http_url(wrong).is_err(), "{wrong}");
+        }
+        assert!(http_url("http://[::1]:9480").is_ok());
     }
 
     #[test]

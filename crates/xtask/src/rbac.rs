@@ -1,5 +1,5 @@
 //! The RBAC manifests in `config/rbac`: of the host, with a copy in the Helm chart, and of a member. That of the controller of
-//! LocalReplicaSets is beside its CRD, with its Deployment.
+//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, and of a member.
 
 use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
@@ -8,8 +8,8 @@ use fedrs_api::ClusterType::{Host, Member};
 use crate::generated::{Generated, with_copy};
 
 /// The files with their contents.
-pub(crate) fn all() -> [Generated; 3] {
-    [federation(), local(), deployment()]
+pub(crate) fn all() -> [Generated; 4] {
+    [federation(), local(), deployment(), discovery()]
 }
 
 fn federation() -> Generated {
@@ -32,6 +32,21 @@ fn local() -> Generated {
         source: "crates/local-controller/src/rbac.rs",
         subject: "the rules",
         files: with_copy(path, path, &text).into(),
+    }
+}
+
+fn discovery() -> Generated {
+    let text = |cluster| to_yaml(&discovery::rbac::manifests(cluster, None, None));
+    let files = [("host", Host), ("member", Member)];
+    let files = files.map(|(name, cluster)| {
+        let path = format!("config/discovery/rbac-{name}.yaml");
+        (path, text(cluster))
+    });
+    Generated {
+        task: "rbac",
+        source: "crates/discovery/src/rbac.rs",
+        subject: "the rules",
+        files: files.into(),
     }
 }
 

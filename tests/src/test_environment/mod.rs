@@ -128,6 +128,11 @@ impl TestEnvironment {
         self.members.keys().cloned().collect()
     }
 
+    /// Clients of the host and of the members, as their administrators, past all network faults.
+    pub fn clients(&self) -> (&Client, &BTreeMap<String, Client>) {
+        (&self.host, &self.members)
+    }
+
     /// Sends a request to the host as its administrator.
     pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
         request(&self.host, method, path, body).await

@@ -5,6 +5,7 @@
 mod contract;
 mod controller;
 mod deployments;
+mod discovery;
 mod document;
 mod dry_run;
 mod external_changes;
@@ -216,6 +217,7 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(rollouts::f29_f30_existing_deployments_are_taken_over_without_a_restart),
         scenario!(rollouts::f29_f30_a_federated_replica_set_is_handed_over_without_a_restart),
         scenario!(rollouts::f29_what_others_do_to_a_deployment_is_undone),
+        scenario!(discovery::d2_endpoints_follow_a_rollout_and_a_scale_down),
         scenario!(rollouts::l14_recreate_updates_one_cluster_at_a_time),
         scenario!(rollouts::l15_the_speed_limits_how_many_pods_start_in_a_time),
     ];

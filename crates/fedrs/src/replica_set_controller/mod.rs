@@ -67,7 +67,7 @@ pub(crate) async fn run(args: ReplicaSetControllerArgs) -> anyhow::Result<ExitCo
         && let Some(directory) = args.members
     {
         let state = ServerState::of_clusters(config.leader_election.lease_duration);
-        let serving = Serving::start(&args.process, state)?;
+        let serving = Serving::start(&args.process.listen, state)?;
         let remote = Remote {
             directory,
             namespace,

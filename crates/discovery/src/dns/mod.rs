@@ -1,0 +1,16 @@
+//! DNS: the addresses and ports of sets, as A, AAAA and SRV records.
+//!
+//! ```text
+//! query --> question (which set, port or endpoint) --> records, from the catalog --> response
+//! ```
+//!
+//! The zone is `endpoints.DOMAIN`. What is not known is SERVFAIL, never an empty answer: resolvers ask another replica, or keep the
+//! answer that they have.
+
+mod question;
+mod records;
+mod server;
+mod zone;
+
+pub use server::{DnsConfig, DnsServer};
+pub use zone::InvalidDomain;

@@ -1,0 +1,211 @@
+//! The edge: sockets, and the headers of messages.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use hickory_proto::{
+    op::{Edns, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
+    rr::{DNSClass, Record, RecordType},
+};
+use hickory_server::{
+    Server,
+    net::runtime::Time,
+    server::{Request, RequestHandler, ResponseHandler, ResponseInfo},
+    zone_handler::MessageResponseBuilder,
+};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    question::question,
+    records::{Answer, answer},
+    zone::{InvalidDomain, Zone},
+};
+use crate::{catalog::Catalog, metrics::DiscoveryMetrics};
+
+/// How long a TCP connection may be idle.
+const TCP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Responses of a TCP connection that may be buffered.
+const TCP_RESPONSES: usize = 16;
+/// The largest response by UDP that is not split on its way (DNS Flag Day 2020).
+const UDP_PAYLOAD: u16 = 1232;
+/// The smallest one that every client takes.
+const LEAST_PAYLOAD: u16 = 512;
+
+/// What the DNS server answers.
+#[derive(Clone, Debug)]
+pub struct DnsConfig {
+    /// The domain: the zone is `endpoints.DOMAIN`.
+    pub domain: String,
+    /// For how long clients may keep an answer.
+    pub ttl: Duration,
+}
+
+/// Answers DNS queries by UDP and TCP.
+pub struct DnsServer {
+    server: Server<Handler>,
+}
+
+struct Handler {
+    catalog: Arc<Catalog>,
+    metrics: DiscoveryMetrics,
+    zone: Zone,
+    /// Grows with each answer, so that the first endpoint is another one each time.
+    turn: AtomicUsize,
+}
+
+impl DnsServer {
+    /// A server of what `catalog` has. Answers nothing yet.
+    ///
+    /// # Errors
+    /// If the domain is no DNS name.
+    pub fn new(
+        catalog: Arc<Catalog>,
+        metrics: DiscoveryMetrics,
+        config: &DnsConfig,
+    ) -> Result<Self, InvalidDomain> {
+        let ttl = u32::try_from(config.ttl.as_secs()).unwrap_or(u32::MAX);
+        let handler = Handler {
+            catalog,
+            metrics,
+            zone: Zone::new(&config.domain, ttl)?,
+            turn: AtomicUsize::new(0),
+        };
+        Ok(Self {
+            server: Server::new(handler),
+        })
+    }
+
+    /// Answers on this address. Returns it, with its port.
+    ///
+    /// # Errors
+    /// If it is in use, for UDP or TCP.
+    pub async fn listen(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let socket = UdpSocket::bind(address).await?;
+        self.server.register_socket(socket);
+        self.server
+            .register_listener(listener, TCP_TIMEOUT, TCP_RESPONSES);
+        Ok(address)
+    }
+
+    /// Answers until `cancel`.
+    pub async fn run(mut self, cancel: CancellationToken) {
+        cancel.cancelled().await;
+        if let Err(error) = self.server.shutdown_gracefully().await {
+            tracing::warn!(%error, "the DNS server ended with an error");
+        }
+    }
+}
+
+/// A response without its question.
+struct Response {
+    code: ResponseCode,
+    is_authoritative: bool,
+    answers: Vec<Record>,
+    soa: Option<Record>,
+    additional: Vec<Record>,
+}
+
+impl Response {
+    fn failed(code: ResponseCode) -> Self {
+        Self {
+            code,
+            is_authoritative: false,
+            answers: Vec::new(),
+            soa: None,
+            additional: Vec::new(),
+        }
+    }
+}
+
+impl Handler {
+    fn respond(&self, request: &Request) -> Response {
+        let metadata = &request.metadata;
+        if metadata.message_type != MessageType::Query {
+            return Response::failed(ResponseCode::FormErr);
+        }
+        if metadata.op_code != OpCode::Query {
+            return Response::failed(ResponseCode::NotImp);
+        }
+        let Ok(info) = request.request_info() else {
+            return Response::failed(ResponseCode::FormErr);
+        };
+        if request.version() > 0 {
+            return Response::failed(ResponseCode::BADVERS);
+        }
+        let (name, kind) = (info.query.original().name(), info.query.query_type());
+        let is_internet = info.query.query_class() == DNSClass::IN;
+        let labels = self.zone.labels_of(name).filter(|_| is_internet);
+        let (Some(labels), false) = (labels, kind == RecordType::AXFR) else {
+            return Response::failed(ResponseCode::Refused);
+        };
+        let labels: Vec<_> = labels.iter().map(String::as_str).collect();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let asked = (name, &question(&labels), kind);
+        let (code, answers, additional) = match answer(&self.catalog, &self.zone, asked, turn) {
+            Answer::Records {
+                answers,
+                additional,
+            } => (ResponseCode::NoError, answers, additional),
+            Answer::NoName => (ResponseCode::NXDomain, Vec::new(), Vec::new()),
+            Answer::Unknown => return Response::failed(ResponseCode::ServFail),
+        };
+        let soa = answers.is_empty().then(|| self.zone.soa());
+        Response {
+            code,
+            is_authoritative: true,
+            answers,
+            soa,
+            additional,
+        }
+    }
+}
+
+#[async_trait]
+impl RequestHandler for Handler {
+    async fn handle_request<R: ResponseHandler, T: Time>(
+        &self,
+        request: &Request,
+        mut sender: R,
+    ) -> ResponseInfo {
+        let response = self.respond(request);
+        self.metrics.count_dns(&response.code);
+        let mut metadata = Metadata::response_from_request(&request.metadata);
+        metadata.authoritative = response.is_authoritative;
+        metadata.response_code = response.code;
+        let edns = request.edns.as_ref().map(|asked| {
+            let mut edns = Edns::new();
+            edns.set_max_payload(asked.max_payload().clamp(LEAST_PAYLOAD, UDP_PAYLOAD));
+            edns
+        });
+        let message = MessageResponseBuilder::new(&request.queries, edns.as_ref()).build(
+            metadata,
+            &response.answers,
+            [],
+            &response.soa,
+            &response.additional,
+        );
+        match sender.send_response(message).await {
+            Ok(info) => info,
+            Err(error) => {
+                tracing::debug!(%error, "a DNS response could not be sent");
+                let counts = HeaderCounts::default();
+                hickory_proto::op::Header { metadata, counts }.into()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

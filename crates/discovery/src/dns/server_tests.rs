@@ -1,0 +1,284 @@
+//! Queries as resolvers send them, and what they get.
+
+use std::net::Ipv4Addr;
+
+use fedrs_api::EndpointSet;
+use hickory_proto::{
+    op::{Message, Query},
+    rr::{Name, RData},
+    serialize::binary::{BinDecodable, BinEncodable},
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::*;
+use crate::dns::records::MOST_ENDPOINTS;
+
+const ZONE: &str = "endpoints.fedrs.internal.";
+
+fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_str(&value.to_string()).unwrap()
+}
+
+fn endpoint_set(name: &str, source: &Value) -> EndpointSet {
+    read(&json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet",
+        "metadata": { "namespace": "shop", "name": name },
+        "spec": { "source": source, "ports": [{ "name": "http", "port": 8080 }, { "name": "metrics", "port": 9090 }] },
+    }))
+}
+
+fn pod(name: &str, app: &str, addresses: &[&str], is_terminating: bool) -> Value {
+    let ips = addresses.iter().map(|ip| json!({ "ip": ip }));
+    let mut pod = json!({
+        "metadata": {
+            "namespace": "shop", "name": name, "resourceVersion": "1", "labels": { "app": app },
+        },
+        "status": {
+            "phase": "Running", "podIPs": ips.collect::<Vec<_>>(),
+            "conditions": [{ "type": "Ready", "status": "True" }],
+        },
+    });
+    if is_terminating {
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    }
+    pod
+}
+
+/// A catalog with the sets `web` (two endpoints, and one that leaves), `leaving` (one that leaves), `empty`, `many` and `lost`, whose
+/// source does not exist.
+fn catalog() -> Arc<Catalog> {
+    let catalog = Catalog::waiting_for([]);
+    catalog.update(|state| {
+        for name in ["web", "leaving", "empty", "many"] {
+            let selector = json!({ "selector": { "matchLabels": { "app": name } } });
+            state.apply_set(&endpoint_set(name, &selector));
+        }
+        let source = json!({ "federatedReplicaSet": "nobody" });
+        state.apply_set(&endpoint_set("lost", &source));
+        state.add_member(&"eu".into());
+        for object in [
+            pod("web-1", "web", &["10.0.0.1", "fd00::1"], false),
+            pod("web.2", "web", &["10.0.0.2"], false),
+            pod("web-3", "web", &["10.0.0.3"], true),
+            pod("leaving-1", "leaving", &["10.0.1.1"], true),
+        ] {
+            state.apply_pod("eu", read(&object));
+        }
+        for number in 0..=MOST_ENDPOINTS {
+            let address = Ipv4Addr::from(0x0a01_0000 + u32::try_from(number).unwrap());
+            let address = address.to_string();
+            let object = pod(&format!("many-{number}"), "many", &[&address], false);
+            state.apply_pod("eu", read(&object));
+        }
+        state.end_pods("eu");
+    });
+    catalog.members_known();
+    catalog
+}
+
+fn handler(catalog: Arc<Catalog>) -> Handler {
+    Handler {
+        catalog,
+        metrics: DiscoveryMetrics::default(),
+        zone: Zone::new("fedrs.internal", 5).unwrap(),
+        turn: AtomicUsize::new(0),
+    }
+}
+
+fn query(name: &str, kind: RecordType) -> Message {
+    let mut message = Message::new(7, MessageType::Query, OpCode::Query);
+    message.add_query(Query::query(Name::from_ascii(name).unwrap(), kind));
+    message
+}
+
+fn respond(handler: &Handler, message: &Message) -> Response {
+    let source = SocketAddr::from(([127, 0, 0, 1], 4000));
+    let protocol = hickory_server::net::xfer::Protocol::Udp;
+    let request = Request::from_bytes(message.to_bytes().unwrap(), source, protocol).unwrap();
+    handler.respond(&request)
+}
+
+/// The response to a query below the zone: its code, and the data of the answers, sorted.
+fn ask(handler: &Handler, name: &str, kind: RecordType) -> (ResponseCode, Vec<String>) {
+    let response = respond(handler, &query(&format!("{name}.{ZONE}"), kind));
+    let answers = response
+        .answers
+        .iter()
+        .map(|record| record.data.to_string());
+    let mut answers: Vec<_> = answers.collect();
+    answers.sort();
+    assert_eq!(
+        response.soa.is_some(),
+        answers.is_empty() && response.is_authoritative,
+        "{name}: an answer without records says for how long"
+    );
+    (response.code, answers)
+}
+
+#[test]
+fn d2_names_have_the_records_of_their_endpoints() {
+    use RecordType::{A, AAAA, SRV, TXT};
+    use ResponseCode::{NXDomain, NoError, ServFail};
+    let handler = handler(catalog());
+    let target = |pod: &str| format!("{pod}.eu.web.shop.{ZONE}");
+    let http = [
+        format!("0 1 8080 {}", target("web-1")),
+        format!("0 1 8080 {}", target("web.2")),
+    ];
+    let http: Vec<&str> = http.iter().map(String::as_str).collect();
+    let cases: &[(&str, RecordType, ResponseCode, &[&str])] = &[
+        ("web.shop", A, NoError, &["10.0.0.1", "10.0.0.2"]),
+        ("WEB.Shop", A, NoError, &["10.0.0.1", "10.0.0.2"]),
+        ("web.shop", AAAA, NoError, &["fd00::1"]),
+        ("web.shop", TXT, NoError, &[]),
+        ("_http._tcp.web.shop", SRV, NoError, &http),
+        ("_http._tcp.web.shop", A, NoError, &[]),
+        ("_other._tcp.web.shop", SRV, NXDomain, &[]),
+        ("web-1.eu.web.shop", A, NoError, &["10.0.0.1"]),
+        ("web.2.eu.web.shop", A, NoError, &["10.0.0.2"]),
+        ("web-1.us.web.shop", A, NXDomain, &[]),
+        // Those that leave are endpoints while there are no others.
+        ("leaving.shop", A, NoError, &["10.0.1.1"]),
+        ("empty.shop", A, NoError, &[]),
+        ("other.shop", A, NXDomain, &[]),
+        ("shop", A, NoError, &[]),
+        // It is a mistake, not an empty set.
+        ("lost.shop", A, ServFail, &[]),
+    ];
+    for (name, kind, code, expected) in cases {
+        let (found, answers) = ask(&handler, name, *kind);
+        assert_eq!(
+            (found, answers.as_slice()),
+            (
+                *code,
+                &expected.iter().map(ToString::to_string).collect::<Vec<_>>()[..]
+            ),
+            "{name} {kind}"
+        );
+    }
+    let all = ask(&handler, "web.shop", SRV).1;
+    assert_eq!(all.len(), 4, "two ports of two endpoints: {all:?}");
+}
+
+#[test]
+fn d2_srv_records_come_with_the_addresses_of_their_targets() {
+    let handler = handler(catalog());
+    let response = respond(
+        &handler,
+        &query(&format!("_http._tcp.web.shop.{ZONE}"), RecordType::SRV),
+    );
+    let addresses: Vec<_> = response
+        .additional
+        .iter()
+        .map(|record| record.data.to_string())
+        .collect();
+    assert_eq!(addresses, ["10.0.0.1", "fd00::1", "10.0.0.2"]);
+}
+
+#[test]
+fn d2_the_first_endpoint_is_another_one_each_time_and_answers_are_bounded() {
+    let handler = handler(catalog());
+    let asked = query(&format!("many.shop.{ZONE}"), RecordType::A);
+    let first = |response: &Response| response.answers[0].data.clone();
+    let answers = [respond(&handler, &asked), respond(&handler, &asked)];
+    assert_ne!(first(&answers[0]), first(&answers[1]));
+    assert!(
+        answers
+            .iter()
+            .all(|response| response.answers.len() == MOST_ENDPOINTS)
+    );
+}
+
+/// What is not known is no empty answer: the resolver asks another replica, or keeps what it has.
+#[test]
+fn d2_nothing_is_answered_before_everything_is_known() {
+    let waiting = handler(Catalog::waiting_for(["EndpointSets"]));
+    let (code, answers) = ask(&waiting, "web.shop", RecordType::A);
+    assert_eq!((code, answers.len()), (ResponseCode::ServFail, 0));
+}
+
+#[test]
+fn names_of_others_and_what_is_no_query_are_refused() {
+    let handler = handler(catalog());
+    let code = |message: &Message| respond(&handler, message).code;
+    assert_eq!(
+        code(&query("example.com.", RecordType::A)),
+        ResponseCode::Refused
+    );
+    assert_eq!(code(&query(ZONE, RecordType::AXFR)), ResponseCode::Refused);
+    let mut update = query(ZONE, RecordType::SOA);
+    update.metadata.op_code = OpCode::Update;
+    assert_eq!(code(&update), ResponseCode::NotImp);
+    let response = respond(&handler, &query(ZONE, RecordType::SOA));
+    assert!(matches!(response.answers[0].data, RData::SOA(_)));
+}
+
+/// By UDP an answer that is too long is cut off, and says so; by TCP it is whole.
+#[tokio::test]
+async fn long_answers_are_whole_by_tcp() {
+    let config = DnsConfig {
+        domain: "fedrs.internal".to_owned(),
+        ttl: Duration::from_secs(5),
+    };
+    let mut server = DnsServer::new(catalog(), DiscoveryMetrics::default(), &config).unwrap();
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let address = server.listen(any).await.unwrap();
+    let cancel = CancellationToken::new();
+    let running = tokio::spawn(server.run(cancel.clone()));
+
+    let asked = query(&format!("many.shop.{ZONE}"), RecordType::A)
+        .to_bytes()
+        .unwrap();
+    let socket = UdpSocket::bind(any).await.unwrap();
+    socket.send_to(&asked, address).await.unwrap();
+    let mut buffer = vec![0; 65_535];
+    let length = socket.recv(&mut buffer).await.unwrap();
+    let by_udp = Message::from_bytes(&buffer[..length]).unwrap();
+    assert!(
+        by_udp.metadata.truncation && length <= 512,
+        "{length} bytes"
+    );
+
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream
+        .write_u16(u16::try_from(asked.len()).unwrap())
+        .await
+        .unwrap();
+    stream.write_all(&asked).await.unwrap();
+    let length = usize::from(stream.read_u16().await.unwrap());
+    stream.read_exact(&mut buffer[..length]).await.unwrap();
+    let by_tcp = Message::from_bytes(&buffer[..length]).unwrap();
+    assert!(!by_tcp.metadata.truncation);
+    assert_eq!(by_tcp.answers.len(), MOST_ENDPOINTS);
+
+    cancel.cancel();
+    running.await.unwrap();
+}
+
+proptest! {
+    /// Bytes of anybody lead to a response, or to none, but not to a panic.
+    #[test]
+    fn hostile_bytes_are_answered_or_ignored(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+        is_query in any::<bool>(),
+    ) {
+        if is_query {
+            let mut valid = query(&format!("web.shop.{ZONE}"), RecordType::SRV).to_bytes().unwrap();
+            for (index, byte) in bytes.iter().enumerate().take(8) {
+                let place = index * 37 % valid.len();
+                valid[place] ^= byte;
+            }
+            bytes = valid;
+        }
+        let source = SocketAddr::from(([127, 0, 0, 1], 4000));
+        let protocol = hickory_server::net::xfer::Protocol::Udp;
+        if let Ok(request) = Request::from_bytes(bytes, source, protocol) {
+            handler(Catalog::waiting_for([])).respond(&request);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `fedrs discovery`: answers which endpoints EndpointSets have.
+
+mod members;
+
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use clap::Args;
+use discovery::{Discovery, DiscoveryMetrics, DnsConfig, DnsServer};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+
+use crate::{
+    elected::{ListenArgs, METRICS_PREFIX, Serving},
+    host::HostArgs,
+    server::ServerState,
+    values,
+};
+
+/// Answer which pods of all member clusters an EndpointSet has: by HTTP and DNS
+///
+/// It watches the EndpointSets of the host, and the pods of all members, and writes nothing. Run as many as you like: each has the
+/// whole picture. It answers nothing until it knows all members, or `--member-timeout` is over. A member that can't be reached keeps
+/// its endpoints, and answers by HTTP say how old they are.
+///
+/// HTTP: `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when
+/// there is a change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
+/// `_PORT._tcp.SET.NAMESPACE.endpoints.DOMAIN` SRV records.
+///
+/// Whoever can connect can ask for all sets: serve on addresses that only your services reach.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  # Answer on this machine
+  fedrs discovery --kubeconfig host.yaml --members members/
+  curl 127.0.0.1:9480/v1/endpoints/default/web
+  dig @127.0.0.1 -p 9453 web.default.endpoints.fedrs.internal
+
+  # Answer in a pod's network
+  fedrs discovery --members /etc/fedrs/members --http 0.0.0.0:9480 --dns 0.0.0.0:53")]
+pub(crate) struct DiscoveryArgs {
+    #[command(flatten)]
+    host: HostArgs,
+    /// Directory with one kubeconfig for each member cluster, named after it
+    #[arg(long, value_name = "DIR")]
+    members: PathBuf,
+    /// Address to answer HTTP on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9480")]
+    http: SocketAddr,
+    /// Address to answer DNS on, by UDP and TCP
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9453")]
+    dns: SocketAddr,
+    /// Domain of the DNS zone: `endpoints.DOMAIN`
+    #[arg(long, value_name = "DOMAIN", default_value = "fedrs.internal")]
+    domain: String,
+    /// How long clients may keep an answer of DNS
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration)]
+    ttl: Duration,
+    /// How long answers wait, after the start, for members that can't be listed
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
+    member_timeout: Duration,
+    #[command(flatten)]
+    listen: ListenArgs,
+}
+
+/// Answers until a signal stops the process.
+pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
+    let host = args.host.controller_client().await?;
+    let discovery = Discovery::start(&host, args.member_timeout);
+    let catalog = Arc::clone(discovery.catalog());
+    let config = DnsConfig {
+        domain: args.domain,
+        ttl: args.ttl,
+    };
+    let mut registry = Registry::with_prefix(METRICS_PREFIX);
+    let metrics = DiscoveryMetrics::register(&catalog, &mut registry);
+    let dns = DnsServer::new(Arc::clone(&catalog), metrics.clone(), &config);
+    let mut dns = dns.context("--domain")?;
+    let listener = TcpListener::bind(args.http).await;
+    let listener = listener.with_context(|| format!("--http={}", args.http))?;
+    let dns_address = dns.listen(args.dns).await;
+    let dns_address = dns_address.with_context(|| format!("--dns={}", args.dns))?;
+
+    let state = ServerState::of_catalog(registry, Arc::clone(&catalog));
+    let serving = Serving::start(&args.listen, state)?;
+    tracing::info!(http = %listener.local_addr()?, dns = %dns_address, "answering");
+    let cancel = serving.cancel.clone();
+    tokio::join!(
+        members::follow(args.members, discovery, cancel.clone()),
+        discovery::serve(listener, (catalog, metrics), cancel.clone()),
+        dns.run(cancel),
+    );
+    serving.end();
+    Ok(ExitCode::SUCCESS)
+}
