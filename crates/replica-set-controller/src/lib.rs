@@ -49,6 +49,7 @@ mod drain;
 mod evict;
 mod group;
 mod in_place;
+mod kept;
 mod names;
 mod observed_budget;
 mod observed_node;

@@ -4,11 +4,15 @@ use std::{collections::BTreeMap, time::Duration};
 
 use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names, selector};
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
     in_place::InPlaceRecord,
+    kept::{
+        self, CONDITIONS, DELETION_COST, DISRUPTED, JsonList, READY, RESIZE_IN_PROGRESS,
+        RESIZE_PENDING, SCHEDULED,
+    },
     pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, UNSCHEDULABLE},
     resize::{Container, Resize, ResizeStatus},
     resources::Resources,
@@ -70,6 +74,7 @@ struct Metadata {
     deletion_timestamp: Option<Timestamp>,
     deletion_grace_period_seconds: Option<i64>,
     labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "kept::own_annotations")]
     annotations: Option<BTreeMap<String, String>>,
     owner_references: Option<Vec<OwnerReference>>,
 }
@@ -102,7 +107,7 @@ pub enum PodController<'a> {
 struct Spec {
     node_name: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
-    tolerations: Option<Vec<Value>>,
+    tolerations: JsonList,
     containers: Option<Vec<SpecContainer>>,
     init_containers: Option<Vec<SpecContainer>>,
 }
@@ -125,6 +130,7 @@ struct ReadinessGate {
 struct Status {
     phase: Option<String>,
     observed_generation: Option<i64>,
+    #[serde(deserialize_with = "known_conditions")]
     conditions: Option<Vec<Condition>>,
     container_statuses: Option<Vec<ContainerStatus>>,
     init_container_statuses: Option<Vec<ContainerStatus>>,
@@ -232,9 +238,9 @@ impl ObservedPod {
     }
 
     /// The tolerations.
-    pub(crate) fn tolerations(&self) -> &[Value] {
-        let tolerations = self.spec().and_then(|spec| spec.tolerations.as_deref());
-        tolerations.unwrap_or_default()
+    pub(crate) fn tolerations(&self) -> Vec<Value> {
+        self.spec()
+            .map_or_else(Vec::new, |spec| spec.tolerations.items())
     }
 
     /// The generation of the spec; `None` before Kubernetes 1.33.
@@ -296,7 +302,7 @@ impl ObservedPod {
             eviction: own.into_iter().chain(by_node).min(),
             eviction_by: own.map_or(EvictionBy::Node, |_| EvictionBy::Pod),
             is_disrupted: self
-                .condition("DisruptionTarget")
+                .condition(DISRUPTED)
                 .is_some_and(|condition| condition.status == "True"),
             deletion_cost: self
                 .annotation(DELETION_COST)
@@ -359,7 +365,7 @@ impl ObservedPod {
             return Life::Terminated;
         }
         let created = self.metadata.creation_timestamp;
-        let ready = self.condition("Ready");
+        let ready = self.condition(READY);
         let since = ready.and_then(|ready| ready.last_transition_time);
         let since = since.unwrap_or(created);
         Life::Live(match ready {
@@ -379,7 +385,7 @@ impl ObservedPod {
             state.waiting.as_ref()?.reason.as_deref()
         });
         let unscheduled = self
-            .condition("PodScheduled")
+            .condition(SCHEDULED)
             .filter(|condition| condition.status == "False");
         let unscheduled = unscheduled.and_then(|condition| condition.reason.as_deref());
         let mut failures = waiting
@@ -433,8 +439,8 @@ impl ObservedPod {
             containers,
             generation: self.generation(),
             is_observed,
-            pending: reason("PodResizePending"),
-            in_progress: reason("PodResizeInProgress"),
+            pending: reason(RESIZE_PENDING),
+            in_progress: reason(RESIZE_IN_PROGRESS),
         });
         (record.state(containers, is_observed, resize), resize)
     }
@@ -483,8 +489,15 @@ impl ObservedPod {
 /// The kind of the sets.
 const KIND: &str = "LocalReplicaSet";
 
-/// Kubernetes' annotation for the order of removal.
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// The conditions that decisions depend on.
+fn known_conditions<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<Condition>>, D::Error> {
+    kept::items(
+        |condition: &Condition| CONDITIONS.contains(&condition.type_.as_str()),
+        deserializer,
+    )
+}
 
 /// Whether a container that waits for this reason needs somebody to act: `CrashLoopBackOff`, `ErrImagePull`,
 /// `CreateContainerConfigError`, but not `ContainerCreating`.

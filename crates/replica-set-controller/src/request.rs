@@ -154,8 +154,9 @@ impl Requests<'_> {
         }
         if !patch.tolerations.is_empty() {
             // Not merged by a key: what the pod has is written again.
-            let all = observed.tolerations().iter().chain(&patch.tolerations);
-            spec.insert("tolerations".to_owned(), all.cloned().collect());
+            let mut all = observed.tolerations();
+            all.extend(patch.tolerations.iter().cloned());
+            spec.insert("tolerations".to_owned(), all.into());
         }
         let metadata = json!({ "labels": new_labels, "annotations": new_annotations });
         self.patch(pod, "", json!({ "metadata": metadata, "spec": spec }))

@@ -1,0 +1,78 @@
+//! What is kept of the lists and maps of a pod: as decoded, they would take most of its memory.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{annotations, names};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Kubernetes' annotation for the order of removal.
+pub(crate) const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+pub(crate) const READY: &str = "Ready";
+pub(crate) const SCHEDULED: &str = "PodScheduled";
+pub(crate) const DISRUPTED: &str = "DisruptionTarget";
+pub(crate) const RESIZE_PENDING: &str = "PodResizePending";
+pub(crate) const RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
+
+/// The conditions that decisions depend on.
+pub(crate) const CONDITIONS: [&str; 6] = [
+    READY,
+    SCHEDULED,
+    DISRUPTED,
+    RESIZE_PENDING,
+    RESIZE_IN_PROGRESS,
+    names::IN_PLACE_UPDATE,
+];
+
+/// Items of a list as one JSON text: a toleration, decoded, takes about a kilobyte.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JsonList(Option<Box<str>>);
+
+impl JsonList {
+    /// The items.
+    pub(crate) fn items(&self) -> Vec<Value> {
+        let text = self.0.as_deref();
+        let items = text.map(|text| serde_json::from_str(text).expect("it was written as a list"));
+        items.unwrap_or_default()
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = Option::<Vec<Value>>::deserialize(deserializer)?;
+        let items = items.filter(|items| !items.is_empty());
+        let text = items.map(|items| Value::from(items).to_string());
+        Ok(Self(text.map(String::into_boxed_str)))
+    }
+}
+
+/// Keeps the annotations that decisions depend on.
+pub(crate) fn own_annotations<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    let own = [
+        DELETION_COST,
+        annotations::IN_PLACE_UPDATE,
+        annotations::EVICT,
+    ];
+    let all = Option::<BTreeMap<String, String>>::deserialize(deserializer)?;
+    let kept = all.map(|mut all| {
+        all.retain(|key, _| own.contains(&key.as_str()));
+        all
+    });
+    Ok(kept.filter(|kept| !kept.is_empty()))
+}
+
+/// Keeps those items.
+pub(crate) fn items<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    is_kept: impl Fn(&T) -> bool,
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    let all = Option::<Vec<T>>::deserialize(deserializer)?;
+    Ok(all.map(|mut all| {
+        all.retain(is_kept);
+        all.shrink_to_fit();
+        all
+    }))
+}
