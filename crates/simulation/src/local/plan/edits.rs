@@ -49,9 +49,19 @@ pub(super) fn spec_of(name: &str, nodes: u32, random: &mut StdRng) -> Value {
     spec
 }
 
-/// No more pods on one node than these: all replicas fit on all nodes together.
+/// The most pods that users take out of sets in one plan.
+pub(super) const RELEASED: usize = 3;
+
+/// A pod that leaves its set.
+pub(super) fn released() -> Value {
+    json!({ "metadata": { "labels": { "app": "other" } } })
+}
+
+/// No more pods on one node than these: all replicas fit on all nodes together, beside pods that have left the set, which keep others
+/// of their slot off their node.
 fn spread(nodes: u32, random: &mut StdRng) -> Value {
-    let least = MOST.unsigned_abs().div_ceil(nodes);
+    let all = u32::try_from(RELEASED).expect("it is small") + MOST.unsigned_abs();
+    let least = all.div_ceil(nodes);
     let most = least + random.random_range(0..2);
     json!({ "antiaffinity": [{ "key": HOSTNAME, "maxPods": most }] })
 }

@@ -188,9 +188,20 @@ impl Generator {
                 let asked = ["true", "Involuntary"].choose(&mut self.random);
                 json!({ "metadata": { place: { annotations::EVICT: asked } } })
             }
-            _ => json!({ "metadata": { "labels": { "app": "other" } } }),
+            _ if self.releases() >= edits::RELEASED => return,
+            _ => edits::released(),
         };
         self.add(LocalAction::EditPod { set, index, patch });
+    }
+
+    /// How many pods leave their set.
+    fn releases(&self) -> usize {
+        let released = edits::released();
+        let is_release = |step: &&LocalStep| match &step.action {
+            LocalAction::EditPod { patch, .. } => *patch == released,
+            _ => false,
+        };
+        self.steps.iter().filter(is_release).count()
     }
 
     fn draw_strange_pod(&mut self) {
