@@ -47,7 +47,7 @@ pub struct Loan {
     pub replaced: u64,
     /// The member was lost with it: it has to be recalled when the member returns.
     pub lost: bool,
-    /// The Deployment is to be paused, or was, because the rollout is: so that this is told from a pause of somebody else.
+    /// Recorded before the Deployment is paused with the rollout. A pause that is not recorded is another writer's, and is undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     /// It is for evictions in a LocalReplicaSet, and no template is written with it.

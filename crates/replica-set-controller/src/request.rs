@@ -127,7 +127,7 @@ impl Requests<'_> {
         if action.needs_version() {
             return self.patch(pod, "/status", patch);
         }
-        Some(patch_any(self.place(pod), "/status", patch))
+        Some(patch_any(self.pod_ref(pod), "/status", patch))
     }
 
     /// Updates a pod in place, and records which restarts are waited for.
@@ -166,10 +166,10 @@ impl Requests<'_> {
     fn patch(&self, pod: &Pod<'_>, subresource: &str, mut patch: Value) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
         patch["metadata"]["resourceVersion"] = observed.resource_version().into();
-        Some(patch_any(self.place(pod), subresource, patch))
+        Some(patch_any(self.pod_ref(pod), subresource, patch))
     }
 
-    fn place<'p>(&'p self, pod: &Pod<'p>) -> Place<'p> {
+    fn pod_ref<'p>(&'p self, pod: &Pod<'p>) -> PodRef<'p> {
         (&self.set.namespace, pod.name, pod.uid)
     }
 
@@ -187,10 +187,10 @@ pub fn open_gate(pod: &ObservedPod, now: Timestamp) -> Option<Request> {
 }
 
 /// Namespace, name and uid.
-type Place<'p> = (&'p str, &'p str, &'p str);
+type PodRef<'p> = (&'p str, &'p str, &'p str);
 
 /// Changes a pod, whatever version it has: not another one of its name.
-fn patch_any((namespace, name, uid): Place<'_>, subresource: &str, mut patch: Value) -> Request {
+fn patch_any((namespace, name, uid): PodRef<'_>, subresource: &str, mut patch: Value) -> Request {
     patch["metadata"]["uid"] = uid.into();
     Request {
         verb: Verb::Patch,

@@ -13,11 +13,8 @@ use federation_controller::members::{
     kubeconfig::{Kubeconfig, KubeconfigError},
 };
 use kube::Client;
-use tokio::{
-    sync::mpsc,
-    task::{AbortHandle, JoinSet},
-};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 /// Events and clients that may be buffered; who sends them waits while the buffer is full.
 const BUFFERED: usize = 64;
@@ -26,6 +23,9 @@ const CLIENTS: usize = 1;
 
 /// A client of a member, or why there is none.
 type Connected = (String, Result<Client, KubeconfigError>);
+
+/// The tasks that make the clients of members, by name.
+type Connecting = BTreeMap<String, AbortOnDropHandle<()>>;
 
 /// Keeps the members of `discovery` those in `directory`, until `cancel`.
 pub(super) async fn follow(
@@ -36,7 +36,7 @@ pub(super) async fn follow(
     let (events, mut changes) = mpsc::channel(BUFFERED);
     let (clients, mut connected) = mpsc::channel::<Connected>(BUFFERED);
     let watching = tokio::spawn(directory::watch(directory, events, cancel));
-    let mut connecting = Connecting::default();
+    let mut connecting = Connecting::new();
     loop {
         tokio::select! {
             // Ends with the process.
@@ -45,7 +45,7 @@ pub(super) async fn follow(
                 None => break,
             },
             Some((name, client)) = connected.recv() => match client {
-                Ok(client) if connecting.handles.contains_key(&name) => {
+                Ok(client) if connecting.contains_key(&name) => {
                     discovery.set_member(&name, &client);
                 }
                 Ok(_) => {}
@@ -72,7 +72,10 @@ fn apply(
         } => {
             discovery.add_member(&name);
             match kubeconfig {
-                Ok(kubeconfig) => connecting.start(name, file, kubeconfig, clients.clone()),
+                Ok(kubeconfig) => {
+                    let task = connect(name.clone(), file, kubeconfig, clients.clone());
+                    connecting.insert(name, task);
+                }
                 Err(error) => {
                     tracing::warn!(cluster = name, %error, "invalid kubeconfig: an earlier one stays in use");
                 }
@@ -83,7 +86,7 @@ fn apply(
                 cluster = name,
                 "kubeconfig removed: its endpoints stay, and are stale"
             );
-            connecting.end(&name);
+            connecting.remove(&name);
             discovery.end_member(&name);
         }
         MemberEvent::Complete => discovery.members_known(),
@@ -92,43 +95,25 @@ fn apply(
     }
 }
 
-/// Tasks that make the clients of members.
-#[derive(Default)]
-struct Connecting {
-    tasks: JoinSet<()>,
-    handles: BTreeMap<String, AbortHandle>,
-}
-
-impl Connecting {
-    fn start(
-        &mut self,
-        name: String,
-        file: PathBuf,
-        kubeconfig: Kubeconfig,
-        clients: mpsc::Sender<Connected>,
-    ) {
-        self.end(&name);
-        let member = name.clone();
-        let handle = self.tasks.spawn(async move {
-            let (sender, mut made) = mpsc::channel(CLIENTS);
-            let forward = async {
-                while let Some(client) = made.recv().await {
-                    if clients.send((member.clone(), client)).await.is_err() {
-                        return;
-                    }
+/// Makes the clients of a member from its kubeconfig, until it is dropped.
+fn connect(
+    name: String,
+    file: PathBuf,
+    kubeconfig: Kubeconfig,
+    clients: mpsc::Sender<Connected>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let (sender, mut made) = mpsc::channel(CLIENTS);
+        let forward = async {
+            while let Some(client) = made.recv().await {
+                if clients.send((name.clone(), client)).await.is_err() {
+                    return;
                 }
-            };
-            tokio::select! {
-                () = file_client::keep_connected(member.clone(), &file, kubeconfig, sender) => {}
-                () = forward => {}
             }
-        });
-        self.handles.insert(name, handle);
-    }
-
-    fn end(&mut self, name: &str) {
-        if let Some(handle) = self.handles.remove(name) {
-            handle.abort();
+        };
+        tokio::select! {
+            () = file_client::keep_connected(name.clone(), &file, kubeconfig, sender) => {}
+            () = forward => {}
         }
-    }
+    }))
 }

@@ -31,7 +31,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 
 /// Show the endpoints of an EndpointSet, or write them as the configuration of a balancer
 ///
-/// It asks the services of `fedrs discovery`, one after the other until one answers. With --watch it goes on: each change is
+/// It asks the services of `fedrs discovery`, one after the other until one answers. With --watch it follows the set: each change is
 /// printed, or written to --file, which always has a whole answer. While no service answers, the file stays as it is: stale
 /// endpoints are better than none.
 #[derive(Args)]
@@ -51,7 +51,7 @@ pub(crate) struct ResolveArgs {
     /// Services to ask, by their addresses for HTTP
     #[arg(long, value_name = "URL,...", value_delimiter = ',', default_value = "http://127.0.0.1:9480", value_parser = values::http_url)]
     servers: Vec<Uri>,
-    /// Go on with each change
+    /// Follow the set: show each change until the command is interrupted
     #[arg(long, short)]
     watch: bool,
     /// Format
@@ -118,7 +118,7 @@ fn show(args: &ResolveArgs, answer: &Answer) -> anyhow::Result<()> {
     };
     replace(file, &text).with_context(|| format!("--file={}", file.display()))?;
     if let Some(command) = &args.exec {
-        // The balancer goes on with what it has; the next change runs it again.
+        // With --watch the command runs again at the next change.
         if let Err(error) = execute(command) {
             print_error(format_args!("warning: --exec: {error:#}"));
             ensure!(args.watch, "--exec failed");
