@@ -197,7 +197,21 @@ async fn updated(env: &TestEnvironment, version: &str) -> u64 {
     updated
 }
 
-/// Pods that are updated when the members have stopped are not more later, and the rollout goes on after that.
+/// Whether the local workloads that have the version are paused, and what had begun by then has ended: all their pods are available.
+async fn are_paused(env: &TestEnvironment, version: &str) -> bool {
+    for (member, has) in env.member_names().iter().zip(versions(env).await) {
+        let set = env.local_set(member, "web").await;
+        let is_observed = set["status"]["observedGeneration"] == set["metadata"]["generation"];
+        let is_available = set["status"]["availableReplicas"] == set["spec"]["replicas"];
+        let is_paused = set["spec"]["paused"] == true;
+        if has == version && !(is_paused && is_observed && is_available) {
+            return false;
+        }
+    }
+    true
+}
+
+/// While a rollout is paused no more pods are updated; it is completed after that. The 15 s are for pods that must not change.
 pub(crate) async fn l8_a_pause_stops_members_that_roll(env: &mut TestEnvironment) {
     let pods = started(env, &web(json!({ "replicas": 15, "minReadySeconds": 4 }))).await;
     env.patch("web", &version(2, true)).await;
@@ -207,8 +221,10 @@ pub(crate) async fn l8_a_pause_stops_members_that_roll(env: &mut TestEnvironment
     .await;
     env.patch("web", &json!({ "spec": { "paused": true } }))
         .await;
-    until_observed(env).await;
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    env.wait_until("the members that roll have stopped", 60, async |env| {
+        are_paused(env, "2").await
+    })
+    .await;
     let at_pause = updated(env, "2").await;
     assert!(at_pause < 15, "the pause came too late");
     tokio::time::sleep(Duration::from_secs(15)).await;
