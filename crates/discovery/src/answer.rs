@@ -78,9 +78,6 @@ impl Answer {
         members: &[MemberState],
         now: Timestamp,
     ) -> Self {
-        let stale = members
-            .iter()
-            .filter(|member| snapshot.concerns(&member.name));
         Self {
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),
@@ -88,15 +85,13 @@ impl Answer {
             endpoints: (snapshot.endpoints.iter())
                 .map(|endpoint| AnswerEndpoint::of(endpoint, snapshot))
                 .collect(),
-            stale_members: stale
-                .filter_map(|member| StaleMember::of(member, now))
-                .collect(),
+            stale_members: StaleMember::all(snapshot, members, now),
         }
     }
 }
 
 impl AnswerEndpoint {
-    fn of(endpoint: &Endpoint, snapshot: &EndpointSnapshot) -> Self {
+    pub(crate) fn of(endpoint: &Endpoint, snapshot: &EndpointSnapshot) -> Self {
         let serving = endpoint.is_serving(snapshot);
         let terminating = endpoint.is_terminating();
         let ports = endpoint.ports().iter();
@@ -122,6 +117,20 @@ impl AnswerEndpoint {
 }
 
 impl StaleMember {
+    /// The members of which changes of the set may be missing at `now`.
+    pub(crate) fn all(
+        snapshot: &EndpointSnapshot,
+        members: &[MemberState],
+        now: Timestamp,
+    ) -> Vec<Self> {
+        let concerned = members
+            .iter()
+            .filter(|member| snapshot.concerns(&member.name));
+        concerned
+            .filter_map(|member| Self::of(member, now))
+            .collect()
+    }
+
     fn of(member: &MemberState, now: Timestamp) -> Option<Self> {
         let seconds = member.stale_since.map(|since| {
             let seconds = now.duration_since(since).as_secs();

@@ -30,6 +30,8 @@ pub struct Catalog {
     members: ArcSwap<Vec<MemberState>>,
     /// What is waited for; none once answers are complete.
     waiting: ArcSwapOption<Waiting>,
+    /// Signals what is not a change of one set.
+    others_changed: watch::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -117,6 +119,7 @@ impl Catalog {
             sets: ArcSwap::default(),
             members: ArcSwap::default(),
             waiting: ArcSwapOption::from_pointee(waiting),
+            others_changed: watch::Sender::default(),
         })
     }
 
@@ -128,6 +131,7 @@ impl Catalog {
             let members = inner.state.members().map(MemberState::of);
             self.members.store(Arc::new(members.collect()));
             self.look_for_missing(&mut inner);
+            self.others_changed.send_replace(());
         }
         self.publish(&mut inner);
     }
@@ -153,6 +157,7 @@ impl Catalog {
         change(&mut inner);
         self.look_for_missing(&mut inner);
         self.publish(&mut inner);
+        self.others_changed.send_replace(());
     }
 
     /// Answers begin once nothing is waited for, and do not end again.
@@ -194,6 +199,7 @@ impl Catalog {
             }
         }
         self.sets.store(Arc::new(sets));
+        self.others_changed.send_replace(());
     }
 
     /// How many sets have answers, and how many endpoints these have.
@@ -258,6 +264,12 @@ impl Catalog {
     pub fn changes(&self, key: &SetKey) -> Option<watch::Receiver<u64>> {
         let sets = self.sets.load();
         sets.get(key).map(|cell| cell.changed.subscribe())
+    }
+
+    /// Signals changes that are not of one set: sets that are new or gone, the state of members, the beginning of answers.
+    #[must_use]
+    pub fn other_changes(&self) -> watch::Receiver<()> {
+        self.others_changed.subscribe()
     }
 }
 

@@ -13,7 +13,6 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use fedrs_api::SHOWN_ERRORS;
 use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::{net::TcpListener, time::timeout};
@@ -23,6 +22,7 @@ use crate::{
     answer::Answer,
     catalog::{Catalog, Lookup},
     metrics::DiscoveryMetrics,
+    problem::{Problem, Reason},
     set::SetKey,
     snapshot::EndpointSnapshot,
 };
@@ -88,12 +88,12 @@ async fn endpoints(
         let _ = timeout(wait, another).await;
         lookup = catalog.lookup(&key);
     }
-    match lookup {
-        Lookup::Found(snapshot) if is_new(&snapshot) => found(&catalog, &key, &snapshot),
-        Lookup::Found(snapshot) => {
+    match Problem::check(&key, lookup) {
+        Ok(snapshot) if is_new(&snapshot) => found(&catalog, &key, &snapshot),
+        Ok(snapshot) => {
             (StatusCode::NOT_MODIFIED, [(header::ETAG, etag(&snapshot))]).into_response()
         }
-        other => not_known(&key, &other).into_response(),
+        Err(problem) => not_known(&problem),
     }
 }
 
@@ -110,23 +110,11 @@ fn found(catalog: &Catalog, key: &SetKey, snapshot: &EndpointSnapshot) -> Respon
     (headers, body).into_response()
 }
 
-fn not_known(key: &SetKey, lookup: &Lookup) -> (StatusCode, String) {
-    match lookup {
-        Lookup::Waiting(waiting) => (StatusCode::SERVICE_UNAVAILABLE, format!("{waiting}\n")),
-        Lookup::NoSource => {
-            let text =
-                format!("EndpointSet {key}: the set that spec.source names does not exist\n");
-            (StatusCode::CONFLICT, text)
-        }
-        Lookup::Invalid(errors) => {
-            let errors = errors.iter().take(SHOWN_ERRORS).map(ToString::to_string);
-            let errors = errors.collect::<Vec<_>>().join("; ");
-            let text = format!("EndpointSet {key} is invalid: {errors}\n");
-            (StatusCode::CONFLICT, text)
-        }
-        Lookup::Found(_) | Lookup::NotFound => {
-            let text = format!("EndpointSet {key} does not exist\n");
-            (StatusCode::NOT_FOUND, text)
-        }
-    }
+fn not_known(problem: &Problem) -> Response {
+    let status = match problem.reason {
+        Reason::NotFound => StatusCode::NOT_FOUND,
+        Reason::Invalid => StatusCode::CONFLICT,
+        Reason::Waiting => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, format!("{problem}\n")).into_response()
 }

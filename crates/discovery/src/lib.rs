@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! watches: EndpointSets, federated sets of the host --.
-//! watches: pods, nodes of each member ----------------+--> State (pure) --changed sets--> Catalog --> readers, HTTP, DNS
+//! watches: pods, nodes of each member ----------------+--> State (pure) --changed sets--> Catalog --> readers, HTTP, gRPC, DNS
 //! ```
 //!
 //! A member that can't be reached keeps its endpoints, which answers mark with their age: nothing is removed because it is
@@ -11,6 +11,7 @@
 mod answer;
 mod catalog;
 mod dns;
+mod grpc;
 mod handlers;
 mod http;
 mod interner;
@@ -18,6 +19,7 @@ mod member;
 mod metrics;
 mod node;
 mod pod;
+mod problem;
 pub mod rbac;
 mod resolve;
 mod run;
@@ -29,6 +31,7 @@ mod state;
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, MemberState, Waiting};
 pub use dns::{DnsConfig, DnsServer, InvalidDomain};
+pub use grpc::serve_grpc;
 pub use http::{router, serve};
 pub use metrics::DiscoveryMetrics;
 pub use run::Discovery;

@@ -6,7 +6,12 @@ use jiff::Timestamp;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
-    metrics::{MetricType, counter::Counter, family::Family, gauge::ConstGauge},
+    metrics::{
+        MetricType,
+        counter::Counter,
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+    },
     registry::{Registry, Unit},
 };
 
@@ -17,6 +22,8 @@ use crate::catalog::Catalog;
 pub struct DiscoveryMetrics {
     http: Family<Code, Counter>,
     dns: Family<Code, Counter>,
+    grpc: Family<Code, Counter>,
+    grpc_watches: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -31,24 +38,47 @@ impl DiscoveryMetrics {
         let registry = registry.sub_registry_with_prefix("discovery");
         registry.register("http_responses", "Responses by HTTP", metrics.http.clone());
         registry.register("dns_responses", "Responses by DNS", metrics.dns.clone());
+        registry.register("grpc_responses", "Responses by gRPC", metrics.grpc.clone());
+        registry.register(
+            "grpc_watches",
+            "Clients that follow sets by gRPC now",
+            metrics.grpc_watches.clone(),
+        );
         registry.register_collector(Box::new(Known(Arc::clone(catalog))));
         metrics
     }
 
     pub(crate) fn count_http(&self, code: u16) {
-        self.http
-            .get_or_create(&Code {
-                code: code.to_string(),
-            })
-            .inc();
+        count(&self.http, &code);
     }
 
     pub(crate) fn count_dns(&self, code: &impl ToString) {
-        self.dns
-            .get_or_create(&Code {
-                code: code.to_string(),
-            })
-            .inc();
+        count(&self.dns, code);
+    }
+
+    pub(crate) fn count_grpc(&self, code: &impl ToString) {
+        count(&self.grpc, code);
+    }
+
+    /// Counts a client that follows sets, until the result is dropped.
+    pub(crate) fn watching(&self) -> Watching {
+        self.grpc_watches.inc();
+        Watching(self.grpc_watches.clone())
+    }
+}
+
+fn count(responses: &Family<Code, Counter>, code: &impl ToString) {
+    let code = code.to_string();
+    responses.get_or_create(&Code { code }).inc();
+}
+
+/// A client that follows sets.
+#[derive(Debug)]
+pub(crate) struct Watching(Gauge);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

@@ -5,6 +5,7 @@ mod control_plane;
 mod crds;
 mod generated;
 mod print;
+mod proto;
 mod rbac;
 mod record_demo;
 mod simulate;
@@ -28,6 +29,8 @@ enum Task {
     Crds,
     /// Generates the RBAC manifests from the rules of federation-controller into config/rbac and the Helm chart.
     Rbac,
+    /// Generates the code of gRPC messages and services from proto into crates/discovery-proto.
+    Proto,
     /// Runs real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers and scheduler.
     #[command(subcommand)]
     ControlPlane(control_plane::ControlPlane),
@@ -48,6 +51,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().task {
         Task::Crds => crds::generated().write(),
         Task::Rbac => rbac::all().iter().try_for_each(Generated::write),
+        Task::Proto => proto::write(),
         Task::ControlPlane(task) => task.run(),
         Task::Bench(bench) => bench.run(),
         Task::RecordDemo => record_demo::run(),

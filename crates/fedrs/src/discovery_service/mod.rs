@@ -17,13 +17,13 @@ use crate::{
     values,
 };
 
-/// Answer which pods of all member clusters an EndpointSet has: by HTTP and DNS
+/// Answer which pods of all member clusters an EndpointSet has: by gRPC, HTTP and DNS
 ///
 /// It watches the EndpointSets of the host, and the pods of all members, and writes nothing. Run as many as you like: each has the
 /// whole picture. It answers nothing until it knows all members, or `--member-timeout` is over. A member that can't be reached keeps
-/// its endpoints, and answers by HTTP say how old they are.
+/// its endpoints, and answers by gRPC and HTTP say how old they are.
 ///
-/// HTTP: `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when
+/// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. HTTP: `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when
 /// there is a change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
 /// `_PORT._tcp.SET.NAMESPACE.endpoints.DOMAIN` SRV records.
 ///
@@ -33,10 +33,12 @@ use crate::{
   # Answer on this machine
   fedrs discovery --kubeconfig host.yaml --members members/
   curl 127.0.0.1:9480/v1/endpoints/default/web
+  grpcurl -plaintext -d '{\"set\": {\"namespace\": \"default\", \"name\": \"web\"}}' \\
+    127.0.0.1:9490 fedrs.discovery.v1alpha1.Discovery/Resolve
   dig @127.0.0.1 -p 9453 web.default.endpoints.fedrs.internal
 
   # Answer in a pod's network
-  fedrs discovery --members /etc/fedrs/members --http 0.0.0.0:9480 --dns 0.0.0.0:53")]
+  fedrs discovery --members /etc/fedrs/members --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 --dns 0.0.0.0:53")]
 pub(crate) struct DiscoveryArgs {
     #[command(flatten)]
     host: HostArgs,
@@ -46,6 +48,9 @@ pub(crate) struct DiscoveryArgs {
     /// Address to answer HTTP on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9480")]
     http: SocketAddr,
+    /// Address to answer gRPC on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9490")]
+    grpc: SocketAddr,
     /// Address to answer DNS on, by UDP and TCP
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9453")]
     dns: SocketAddr,
@@ -77,16 +82,28 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     let mut dns = dns.context("--domain")?;
     let listener = TcpListener::bind(args.http).await;
     let listener = listener.with_context(|| format!("--http={}", args.http))?;
+    let grpc = TcpListener::bind(args.grpc).await;
+    let grpc = grpc.with_context(|| format!("--grpc={}", args.grpc))?;
     let dns_address = dns.listen(args.dns).await;
     let dns_address = dns_address.with_context(|| format!("--dns={}", args.dns))?;
 
     let state = ServerState::of_catalog(registry, Arc::clone(&catalog));
     let serving = Serving::start(&args.listen, state)?;
-    tracing::info!(http = %listener.local_addr()?, dns = %dns_address, "answering");
+    tracing::info!(
+        http = %listener.local_addr()?,
+        grpc = %grpc.local_addr()?,
+        dns = %dns_address,
+        "answering"
+    );
     let cancel = serving.cancel.clone();
     tokio::join!(
         members::follow(args.members, discovery, cancel.clone()),
-        discovery::serve(listener, (catalog, metrics), cancel.clone()),
+        discovery::serve(
+            listener,
+            (Arc::clone(&catalog), metrics.clone()),
+            cancel.clone()
+        ),
+        discovery::serve_grpc(grpc, (catalog, metrics), cancel.clone()),
         dns.run(cancel),
     );
     serving.end();

@@ -1,0 +1,69 @@
+//! Why the endpoints of a set are not known, for those who ask.
+
+use std::{fmt, sync::Arc};
+
+use fedrs_api::SHOWN_ERRORS;
+
+use crate::{
+    catalog::{Lookup, Waiting},
+    set::SetKey,
+    snapshot::EndpointSnapshot,
+};
+
+/// Why the endpoints of a set are not known: never an empty set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) reason: Reason,
+    /// A sentence without its end.
+    text: String,
+}
+
+/// A class of problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// There is no such set.
+    NotFound,
+    /// The set is invalid, or its source does not exist.
+    Invalid,
+    /// Not everything has been listed yet.
+    Waiting,
+}
+
+impl Problem {
+    /// The endpoints that were found.
+    pub(crate) fn check(key: &SetKey, lookup: Lookup) -> Result<Arc<EndpointSnapshot>, Self> {
+        Err(match lookup {
+            Lookup::Found(snapshot) => return Ok(snapshot),
+            Lookup::Waiting(waiting) => Self::waiting(&waiting),
+            Lookup::NotFound => Self {
+                reason: Reason::NotFound,
+                text: format!("EndpointSet {key} does not exist"),
+            },
+            Lookup::NoSource => Self {
+                reason: Reason::Invalid,
+                text: format!("EndpointSet {key}: the set that spec.source names does not exist"),
+            },
+            Lookup::Invalid(errors) => {
+                let errors = errors.iter().take(SHOWN_ERRORS).map(ToString::to_string);
+                let errors = errors.collect::<Vec<_>>().join("; ");
+                Self {
+                    reason: Reason::Invalid,
+                    text: format!("EndpointSet {key} is invalid: {errors}"),
+                }
+            }
+        })
+    }
+
+    fn waiting(waiting: &Waiting) -> Self {
+        Self {
+            reason: Reason::Waiting,
+            text: waiting.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

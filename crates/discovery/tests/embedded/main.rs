@@ -1,0 +1,7 @@
+//! What clients are answered, over embedded clusters: a host and two members.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+mod answers;
+mod grpc;
+mod world;

@@ -1,0 +1,132 @@
+//! Embedded clusters, and discovery over them.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header},
+};
+use discovery::{Answer, Catalog, Discovery, DiscoveryMetrics, router};
+use kube::Client;
+use serde_json::{Value, json};
+use sim_cluster::SimCluster;
+use tower::ServiceExt;
+
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(crate) const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/endpointsets";
+/// How long answers wait for members that can't be listed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The clusters, and what watches them.
+pub(crate) struct World {
+    pub(crate) host: SimCluster,
+    pub(crate) members: [SimCluster; 2],
+    discovery: Discovery,
+}
+
+impl World {
+    /// Starts the clusters, with a set of the pods with the label `app=web`, and what watches them.
+    pub(crate) async fn start(prepare: impl AsyncFnOnce(&[SimCluster; 2])) -> Self {
+        let host = SimCluster::builder("host").start();
+        let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for crd in fedrs_api::crd::all() {
+            write(&host, "POST", crds, &json!(crd)).await;
+        }
+        let set = json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": "web" },
+            "spec": {
+                "source": { "selector": { "matchLabels": { "app": "web" } } },
+                "ports": [{ "name": "http", "port": "http" }],
+                "labels": ["version"],
+            },
+        });
+        write(&host, "POST", SETS, &set).await;
+        let members = ["eu", "us"].map(|name| SimCluster::builder(name).nodes(2).start());
+        prepare(&members).await;
+        let mut discovery = Discovery::start(&client(&host), PATIENCE);
+        for member in &members {
+            discovery.set_member(member.name(), &client(member));
+        }
+        discovery.members_known();
+        Self {
+            host,
+            members,
+            discovery,
+        }
+    }
+
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        self.discovery.catalog()
+    }
+
+    pub(crate) async fn get(
+        &self,
+        path: &str,
+        etag: Option<&str>,
+    ) -> (StatusCode, String, Option<String>) {
+        let mut request = Request::get(path);
+        if let Some(etag) = etag {
+            request = request.header(header::IF_NONE_MATCH, etag);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = router(Arc::clone(self.catalog()), DiscoveryMetrics::default())
+            .oneshot(request)
+            .await;
+        let response = response.unwrap();
+        let etag = response.headers().get(header::ETAG);
+        let etag = etag.map(|etag| etag.to_str().unwrap().to_owned());
+        let status = response.status();
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap(), etag)
+    }
+
+    /// The answer for the set, once there is one of which `expected` is true.
+    pub(crate) async fn answer(&self, expected: impl Fn(&Answer) -> bool) -> Answer {
+        for _ in 0..2_000 {
+            let (status, body, _) = self.get("/v1/endpoints/default/web", None).await;
+            if status == StatusCode::OK {
+                let answer = serde_json::from_str(&body).unwrap();
+                if expected(&answer) {
+                    return answer;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!(
+            "not answered: {:?}",
+            self.get("/v1/endpoints/default/web", None).await
+        );
+    }
+}
+
+fn client(cluster: &SimCluster) -> Client {
+    Client::new(cluster.service(), "default")
+}
+
+pub(crate) async fn write(cluster: &SimCluster, method: &str, path: &str, body: &Value) {
+    let client = Client::new(cluster.direct_service(), "default");
+    let request = Request::builder().method(method).uri(path);
+    let body = if body.is_null() {
+        vec![]
+    } else {
+        body.to_string().into_bytes()
+    };
+    let format = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let request = request.header(header::CONTENT_TYPE, format).body(body);
+    client.request::<Value>(request.unwrap()).await.unwrap();
+}
+
+/// Creates a pod that becomes ready.
+pub(crate) async fn create_pod(cluster: &SimCluster, name: &str) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": name, "labels": { "app": "web", "version": "1", "other": "x" } },
+        "spec": { "containers": [{
+            "name": "main", "image": "web:1", "ports": [{ "name": "http", "containerPort": 8080 }],
+        }] },
+    });
+    write(cluster, "POST", PODS, &pod).await;
+}
