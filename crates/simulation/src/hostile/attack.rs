@@ -1,6 +1,6 @@
 //! The responses of a hostile API server.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use fedrs_api::labels;
@@ -8,6 +8,7 @@ use futures::{StreamExt, stream};
 use http::{Method, Request, Response, StatusCode, header::LOCATION};
 use kube::client::Body;
 use mutations::ESCAPES;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
@@ -180,9 +181,8 @@ impl Attack {
                     "labels": { labels::FEDERATION: "LABEL" },
                     "ownerReferences": [{ "uid": SET_UID, "controller": true }],
                 } });
-                // Not written as JSON: that takes most of the time of an unoptimized build.
-                let pod = pod.to_string().replacen("LABEL", &"x".repeat(4_000_000), 1);
-                whole(StatusCode::OK, page(&pod, number % 15 != 0))
+                let page = page(&pod.to_string(), number % 15 != 0);
+                with_long_text(&page, "LABEL", filling_of_4_mb(b'x'))
             }
             Self::LargeSets if call.lists_sets() => {
                 let sets = randomly_numbered(&large_set(NUMBER), 200);
@@ -191,9 +191,8 @@ impl Attack {
             Self::UnfinishedBodies if !call.is_watch && !call.resource.is_empty() => unfinished(),
             Self::UnfinishedEvents if call.is_watch => unfinished(),
             Self::LongVersions if call.lists() => {
-                let version = "9".repeat(4_000_000);
-                let list = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
-                whole(StatusCode::OK, list)
+                let list = r#"{"metadata":{"resourceVersion":"VERSION"}}"#;
+                with_long_text(list, "VERSION", filling_of_4_mb(b'9'))
             }
             Self::SlowDeletions if call.method == Method::DELETE => {
                 endless("{", Bytes::from_static(b" "), Some(Duration::from_secs(1)))
@@ -282,9 +281,10 @@ fn fabricated_objects(call: &Call, count: usize, length: usize) -> String {
 fn randomly_numbered(template: &Value, count: usize) -> String {
     // A page is made of one text: the server is to be faster than its client.
     let (template, number) = (template.to_string(), NUMBER.to_string());
+    let parts: Vec<_> = template.split(&number).collect();
     let objects = std::iter::repeat_with(|| {
         let random = rand::random_range(NUMBER..9 * NUMBER).to_string();
-        template.replace(&number, &random)
+        parts.join(&random)
     });
     objects.take(count).collect::<Vec<_>>().join(",")
 }
@@ -311,6 +311,27 @@ fn object_before_type() -> Response<ResponseBody> {
 /// A chunk of 64 KiB.
 fn filling(byte: u8) -> Bytes {
     vec![byte; 1 << 16].into()
+}
+
+/// `text` with 4 MB in place of `place`. Each response shares them: to copy them takes most of the time of the tests.
+fn with_long_text(text: &str, place: &str, long: Bytes) -> Response<ResponseBody> {
+    let (before, after) = text.split_once(place).expect("a part of the text");
+    let chunks = [
+        Bytes::copy_from_slice(before.as_bytes()),
+        long,
+        Bytes::copy_from_slice(after.as_bytes()),
+    ];
+    streamed(stream::iter(chunks), None)
+}
+
+/// The same 4 MB for each call with this byte.
+fn filling_of_4_mb(byte: u8) -> Bytes {
+    static FILLINGS: Mutex<BTreeMap<u8, Bytes>> = Mutex::new(BTreeMap::new());
+    let mut fillings = FILLINGS.lock();
+    let filling = fillings.entry(byte);
+    filling
+        .or_insert_with(|| vec![byte; 4_000_000].into())
+        .clone()
 }
 
 /// 4 MB that do not end.
