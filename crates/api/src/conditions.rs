@@ -39,7 +39,7 @@ closed_set! {
         Contended,
         /// Pods run another template than the current one.
         TemplateOutdated,
-        /// `spec.paused` stops every change in the members.
+        /// `spec.paused`, of a FederatedDeployment `spec.stopped`, stops every change in the members.
         Paused,
     }
 }
@@ -105,6 +105,8 @@ closed_set! {
         OutdatedPods,
         /// `Paused`: `spec.paused` is true.
         Paused,
+        /// `Paused`: `spec.stopped` of a FederatedDeployment is true.
+        Stopped,
     }
 }
 
@@ -252,6 +254,42 @@ closed_set! {
         Draining,
         /// `Drained`: the state of the cluster is unknown.
         Unknown,
+    }
+}
+
+closed_set! {
+    /// Condition types of an EndpointSet. The first two are always present.
+    pub enum EndpointConditionType {
+        /// Whether the spec is valid.
+        Accepted,
+        /// Whether new requests may be sent to some endpoint, and each port exists.
+        Ready,
+        /// Changes in member clusters may be missing; present only while it is true.
+        MembersStale,
+    }
+}
+
+closed_set! {
+    /// Reasons of the conditions of an EndpointSet.
+    pub enum EndpointReason {
+        /// `Accepted`: the spec is valid.
+        Valid,
+        /// `Accepted`, `Ready`: the spec is invalid.
+        InvalidSpec,
+        /// `Ready`: new requests may be sent to some endpoint.
+        EndpointsReady,
+        /// `Ready`: the set that `spec.source` names does not exist.
+        SourceNotFound,
+        /// `Ready`: the source has no pods.
+        NoPods,
+        /// `Ready`: no pod has a container port of this name.
+        PortNotFound,
+        /// `Ready`: there are pods, and new requests may be sent to none of them.
+        NoReadyEndpoints,
+        /// `Ready`: there is no endpoint, but not all members are known.
+        WaitingForMembers,
+        /// `MembersStale`: the watches of members are down.
+        WatchDown,
     }
 }
 

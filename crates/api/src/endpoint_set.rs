@@ -5,7 +5,10 @@
     reason = "the derive of KubeSchema repeats the struct inside a function"
 )]
 
-use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString};
+use k8s_openapi::apimachinery::pkg::{
+    apis::meta::v1::{Condition, LabelSelector, Time},
+    util::intstr::IntOrString,
+};
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -39,7 +42,20 @@ closed_set! {
     plural = "endpointsets",
     shortname = "eps",
     namespaced,
+    status = "EndpointSetStatus",
     doc = "Pods of all member clusters under one name, for clients that look them up.",
+    printcolumn(
+        name = "Ready",
+        type_ = "integer",
+        json_path = ".status.readyEndpoints",
+        description = "Endpoints that new requests may be sent to."
+    ),
+    printcolumn(
+        name = "Endpoints",
+        type_ = "integer",
+        json_path = ".status.endpoints",
+        description = "All endpoints, also those that are being removed."
+    ),
     printcolumn(
         name = "Replica Set",
         type_ = "string",
@@ -59,6 +75,13 @@ closed_set! {
         description = "Which of the pods it has."
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "The reason of the Ready condition.",
+        priority = 1
+    ),
     validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
     derive = "PartialEq"
 )]
@@ -128,6 +151,45 @@ pub struct EndpointPort {
     /// The number, from 1 to 65535, or the name of a container's port.
     #[schemars(schema_with = "port_schema")]
     pub port: IntOrString,
+}
+
+/// What one replica of the service has seen of the set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EndpointSetStatus {
+    /// The generation of the spec that this status is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The version of the endpoints: answers have it, too.
+    pub version: i64,
+    /// The endpoints, also those that are being removed.
+    pub endpoints: i32,
+    /// The endpoints that new requests may be sent to.
+    pub ready_endpoints: i32,
+    /// Accepted and Ready always, MembersStale while it is true.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+    /// The member clusters with endpoints, and those of which changes may be missing.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub clusters: Vec<EndpointSetCluster>,
+}
+
+/// What an EndpointSet has in a member cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EndpointSetCluster {
+    /// The name of the cluster.
+    pub name: String,
+    /// The endpoints, also those that are being removed.
+    pub endpoints: i32,
+    /// The endpoints that new requests may be sent to.
+    pub ready_endpoints: i32,
+    /// Since when changes may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<Time>,
+    /// Whether the pods of the cluster have not been listed yet.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unknown: bool,
 }
 
 fn port_schema(_: &mut SchemaGenerator) -> Schema {

@@ -60,12 +60,14 @@ pub use cluster_status::{
 };
 pub use cluster_type::ClusterType;
 pub use conditions::{
-    ConditionReason, ConditionStatus, ConditionType, LocalConditionType, LocalReason,
-    MemberConditionType, MemberReason, NewCondition,
+    ConditionReason, ConditionStatus, ConditionType, EndpointConditionType, EndpointReason,
+    LocalConditionType, LocalReason, MemberConditionType, MemberReason, NewCondition,
 };
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
-pub use endpoint_set::{EndpointSet, EndpointSetSpec, IncludedPods};
+pub use endpoint_set::{
+    EndpointSet, EndpointSetCluster, EndpointSetSpec, EndpointSetStatus, IncludedPods,
+};
 pub use events::{EventReason, LocalEventReason, MemberEventReason};
 pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::{
     member::Member,
+    report::SetReport,
     set::SetKey,
     snapshot::{Endpoint, EndpointSnapshot},
     state::{Entry, State},
@@ -44,6 +45,8 @@ struct Inner {
     is_serving: bool,
     /// The latest version.
     version: u64,
+    /// Sets whose status may be another one; `None` if nobody writes statuses.
+    unreported: Option<BTreeSet<SetKey>>,
 }
 
 /// What is published of a set, and a signal when that changes.
@@ -112,6 +115,7 @@ impl Catalog {
             has_given_up: false,
             is_serving: false,
             version: 0,
+            unreported: None,
         };
         let waiting = inner.waiting();
         Arc::new(Self {
@@ -131,6 +135,7 @@ impl Catalog {
             let members = inner.state.members().map(MemberState::of);
             self.members.store(Arc::new(members.collect()));
             self.look_for_missing(&mut inner);
+            inner.report_all();
             self.others_changed.send_replace(());
         }
         self.publish(&mut inner);
@@ -178,6 +183,9 @@ impl Catalog {
         if changed.is_empty() {
             return;
         }
+        if let Some(unreported) = &mut inner.unreported {
+            unreported.extend(changed.iter().cloned());
+        }
         let version = inner.next_version();
         let known = self.sets.load();
         let mut others = Vec::new();
@@ -212,6 +220,37 @@ impl Catalog {
                 Published::NoSource | Published::Invalid(_) => None,
             });
         endpoints.fold((0, 0), |(sets, all), of_set| (sets + 1, all + of_set))
+    }
+
+    /// From now on, [`take_unreported`](Self::take_unreported) has the sets whose status may be another one; at first all.
+    pub(crate) fn begin_reports(&self) {
+        let mut inner = self.inner.lock();
+        inner.unreported = Some(BTreeSet::new());
+        inner.report_all();
+    }
+
+    /// The sets whose status may be another one than at the last call.
+    pub(crate) fn take_unreported(&self) -> BTreeSet<SetKey> {
+        let mut inner = self.inner.lock();
+        let unreported = inner.unreported.as_mut();
+        unreported.map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The status of the set has to be looked at again.
+    pub(crate) fn report_again(&self, key: SetKey) {
+        let mut inner = self.inner.lock();
+        inner.unreported.get_or_insert_default().insert(key);
+    }
+
+    /// What there is of the set, with the version that is published of it, if one is.
+    pub(crate) fn report(&self, key: &SetKey) -> Option<(SetReport, u64)> {
+        let inner = self.inner.lock();
+        let report = SetReport::of(&inner.state, key)?;
+        let version = match self.lookup(key) {
+            Lookup::Found(snapshot) => snapshot.version,
+            _ => 0,
+        };
+        Some((report, version))
     }
 
     /// Whether answers have begun.
@@ -285,6 +324,13 @@ impl Inner {
         let unknown = self.state.members().filter(|member| !member.is_known);
         let names: Vec<_> = unknown.map(|member| member.name.to_string()).collect();
         (!names.is_empty() && !self.has_given_up).then_some(Waiting::Pods(names))
+    }
+
+    /// The status of every set may be another one.
+    fn report_all(&mut self) {
+        if let Some(unreported) = &mut self.unreported {
+            unreported.extend(self.state.keys().cloned());
+        }
     }
 
     /// Versions grow, also over restarts, as far as the clock does.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A member that can't be reached keeps its endpoints, which answers mark with their age: nothing is removed because it is
-//! not known. Does not write anywhere.
+//! not known. Writes nothing but, if it is asked to, the statuses of EndpointSets.
 
 mod answer;
 mod catalog;
@@ -21,12 +21,15 @@ mod node;
 mod pod;
 mod problem;
 pub mod rbac;
+mod report;
 mod resolve;
 mod run;
 mod set;
 mod snapshot;
 mod source;
 mod state;
+mod status;
+mod status_writer;
 
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, MemberState, Waiting};
@@ -37,3 +40,4 @@ pub use metrics::DiscoveryMetrics;
 pub use run::Discovery;
 pub use set::SetKey;
 pub use snapshot::{Endpoint, EndpointPort, EndpointSnapshot};
+pub use status_writer::{COMPONENT, LEASE, write_statuses};

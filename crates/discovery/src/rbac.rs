@@ -1,4 +1,5 @@
-//! The permissions of the service: a rule for each kind of request, with its reason. It changes nothing anywhere.
+//! The permissions of the service: a rule for each kind of request, with its reason. It changes nothing but, if it is asked to,
+//! the statuses of EndpointSets.
 
 use controller_base::rbac::{Account, Grant, Manifest, grant};
 use fedrs_api::{ClusterType, names};
@@ -16,14 +17,52 @@ pub fn manifests(
     namespace: Option<&str>,
     account: Option<&str>,
 ) -> Vec<Manifest> {
-    let account = Account {
-        namespace: namespace.unwrap_or(names::SYSTEM_NAMESPACE),
-        name: account.unwrap_or(ACCOUNT),
-    };
-    account.in_cluster(match cluster {
+    of_account(namespace, account).in_cluster(match cluster {
         ClusterType::Host => host(),
         ClusterType::Member => member(),
     })
+}
+
+/// Those of the host for `--write-status`: it may also write statuses, and elect who does.
+#[must_use]
+pub fn writer_manifests(namespace: Option<&str>, account: Option<&str>) -> Vec<Manifest> {
+    let in_cluster = host().into_iter().chain(status()).collect();
+    of_account(namespace, account).manifests(in_cluster, own_namespace())
+}
+
+fn of_account<'a>(namespace: Option<&'a str>, account: Option<&'a str>) -> Account<'a> {
+    Account {
+        namespace: namespace.unwrap_or(names::SYSTEM_NAMESPACE),
+        name: account.unwrap_or(ACCOUNT),
+    }
+}
+
+fn status() -> Vec<Grant> {
+    vec![
+        grant(
+            "Read an EndpointSet before its status is written",
+            (FEDRS, "endpointsets"),
+            &["get"],
+        ),
+        grant(
+            "Write the statuses of EndpointSets",
+            (FEDRS, "endpointsets/status"),
+            &["patch"],
+        ),
+        grant(
+            "Create events about the leader; patch the count of repeated ones",
+            (CORE, "events"),
+            &["create", "patch"],
+        ),
+    ]
+}
+
+fn own_namespace() -> Vec<Grant> {
+    vec![grant(
+        "Elect who writes",
+        ("coordination.k8s.io", "leases"),
+        &["get", "create", "update"],
+    )]
 }
 
 fn host() -> Vec<Grant> {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use fedrs_api::{IncludedPods, NamedPort, PodPort, ValidEndpointSet};
 
-use crate::{pod::Pod, snapshot::EndpointPort};
+use crate::{
+    pod::Pod,
+    snapshot::{EndpointPort, concerns},
+};
 
 /// The ports of a pod that the selector of the set matches; `None` if it is no endpoint of the set.
 pub(crate) fn ports_of(set: &ValidEndpointSet, pod: &Pod) -> Option<Vec<EndpointPort>> {
@@ -12,8 +15,7 @@ pub(crate) fn ports_of(set: &ValidEndpointSet, pod: &Pod) -> Option<Vec<Endpoint
 }
 
 fn is_included(set: &ValidEndpointSet, pod: &Pod) -> bool {
-    let is_of_cluster =
-        (set.clusters.as_ref()).is_none_or(|clusters| clusters.contains(&*pod.cluster));
+    let is_of_cluster = concerns(set, &pod.cluster);
     let is_in_state = match set.include {
         IncludedPods::Serving => pod.has_address() && (pod.is_ready || set.publish_not_ready),
         IncludedPods::Alive => pod.has_address(),

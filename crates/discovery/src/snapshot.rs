@@ -36,8 +36,13 @@ impl EndpointSnapshot {
     /// Whether the set may have endpoints in the cluster.
     #[must_use]
     pub fn concerns(&self, cluster: &str) -> bool {
-        (self.set.clusters.as_ref()).is_none_or(|clusters| clusters.contains(cluster))
+        concerns(&self.set, cluster)
     }
+}
+
+/// Whether the set may have endpoints in the cluster.
+pub(crate) fn concerns(set: &ValidEndpointSet, cluster: &str) -> bool {
+    (set.clusters.as_ref()).is_none_or(|clusters| clusters.contains(cluster))
 }
 
 impl Endpoint {
@@ -86,7 +91,11 @@ impl Endpoint {
     /// Whether it takes requests, or counts as if it did. Also while it is being removed, as `serving` of an EndpointSlice.
     #[must_use]
     pub fn is_serving(&self, snapshot: &EndpointSnapshot) -> bool {
-        self.pod.has_address() && (self.pod.is_ready || snapshot.set.publish_not_ready)
+        self.serves(&snapshot.set)
+    }
+
+    pub(crate) fn serves(&self, set: &ValidEndpointSet) -> bool {
+        self.pod.has_address() && (self.pod.is_ready || set.publish_not_ready)
     }
 
     /// Whether it is being removed.

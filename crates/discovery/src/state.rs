@@ -59,6 +59,12 @@ impl Entry {
         self.selector.is_some()
     }
 
+    /// Whether it is a pod of the source, whatever its state.
+    pub(crate) fn selects(&self, pod: &Pod) -> bool {
+        let selector = self.selector.as_ref();
+        selector.is_some_and(|selector| selector.matches(&pod.labels))
+    }
+
     /// What a pod is to the set now. Returns whether that changes anything.
     fn refresh(&mut self, cluster: &Arc<str>, name: &str, pod: Option<&Arc<Pod>>) -> bool {
         let endpoint = pod.and_then(|pod| self.endpoint(pod));
@@ -74,11 +80,8 @@ impl Entry {
     }
 
     fn endpoint(&mut self, pod: &Arc<Pod>) -> Option<Endpoint> {
-        let (set, selector) = (self.set.as_ref().ok()?, self.selector.as_ref()?);
-        if !selector.matches(&pod.labels) {
-            return None;
-        }
-        let ports = ports_of(set, pod)?;
+        let set = self.set.as_ref().ok()?;
+        let ports = self.selects(pod).then(|| ports_of(set, pod))??;
         if *self.ports != *ports {
             self.ports = ports.into();
         }
@@ -90,6 +93,11 @@ impl State {
     /// The set `key`.
     pub(crate) fn set(&self, key: &SetKey) -> Option<&Entry> {
         self.sets.get(key)
+    }
+
+    /// All sets.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &SetKey> {
+        self.sets.keys()
     }
 
     /// The sets that have changed since the last call.

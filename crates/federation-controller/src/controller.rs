@@ -155,7 +155,6 @@ impl Controller {
                 cache: Arc::clone(&reconciler.cache),
                 queue: reconciler.queue.clone(),
                 federation: Arc::clone(&executor.federation),
-                metrics: Arc::clone(&self.metrics),
                 clock: self.clock.clone(),
             },
             listed,
@@ -239,9 +238,11 @@ impl Controller {
             Arc::clone(&host_namespaces),
             self.clock.now(),
         ));
+        let sets = Arc::new(FrsStore::default());
+        self.metrics.sets.count(&sets);
         let reconciler = Reconciler {
             host: self.host.clone(),
-            sets: Arc::new(FrsStore::default()),
+            sets,
             members: Arc::clone(&registry),
             queue: ReconcileQueue::new(&self.metrics, self.config.status_delay),
             executor: Executor {

@@ -121,11 +121,11 @@ impl FrsStore {
         self.sets.read().entries.keys().cloned().collect()
     }
 
-    /// How many there are, and how many of them are invalid.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    /// Calls `visit` for each set, while nothing is changed.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&ObjectKey, &Entry)) {
         let sets = self.sets.read();
-        let invalid = sets.entries.values().filter(|entry| entry.valid.is_err());
-        (sets.entries.len(), invalid.count())
+        let entries = sets.entries.iter();
+        entries.for_each(|(key, entry)| visit(key, entry));
     }
 
     /// Stores `object`. It is validated before the lock is taken, because that may take long.

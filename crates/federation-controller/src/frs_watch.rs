@@ -18,7 +18,6 @@ use crate::{
     frs_store::{FrsStore, Source, key_of},
     host_lists::list_progress,
     messages,
-    metrics::Metrics,
     reconcile::ReconcileCache,
     reconcile_queue::ReconcileQueue,
 };
@@ -46,7 +45,6 @@ pub(crate) struct SharedState {
     pub(crate) cache: Arc<ReconcileCache>,
     pub(crate) queue: ReconcileQueue,
     pub(crate) federation: Arc<str>,
-    pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Clock,
 }
 
@@ -94,13 +92,6 @@ impl FrsHandler {
         metadata.deletion_timestamp = Some(known.unwrap_or_else(began));
     }
 
-    fn count(&self) {
-        let (all, invalid) = self.shared.sets.counts();
-        let gauge = |count| i64::try_from(count).unwrap_or(i64::MAX);
-        self.shared.metrics.sets.set(gauge(all));
-        self.shared.metrics.invalid_sets.set(gauge(invalid));
-    }
-
     fn check_now(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         for key in keys {
             self.shared.queue.add_check(key, Duration::ZERO);
@@ -142,14 +133,12 @@ impl EventHandler<FrsObject> for FrsHandler {
         let applied = (self.shared.sets).apply(self.kind, object, source, &self.shared.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
-            self.count();
             self.check_now(applied.overlapping.into_iter().chain([applied.key]));
         }
     }
 
     fn on_delete(&mut self, object: FrsObject) {
         self.remove(&key_of(self.kind, &object.metadata));
-        self.count();
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
@@ -163,7 +152,6 @@ impl EventHandler<FrsObject> for FrsHandler {
             self.remove(&key);
         }
         self.seen = HashSet::new();
-        self.count();
         self.progress.complete();
     }
 

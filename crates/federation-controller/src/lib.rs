@@ -34,6 +34,7 @@ mod manifest;
 mod messages;
 mod reconcile;
 mod reconcile_queue;
+mod set_metrics;
 mod trigger;
 
 pub use controller::Controller;

@@ -7,10 +7,12 @@ use cluster_informer::InformerMetrics;
 use controller_base::calls::CallError;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
 use tokio::time::Instant;
+
+use crate::set_metrics::SetMetrics;
 
 /// Buckets from 1 ms to 16 s, in seconds: calls to members.
 const CALL_BUCKETS: [f64; 8] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0, 16.0];
@@ -89,10 +91,8 @@ pub struct Metrics {
     pub events_dropped: Counter,
     /// Writes of FederatedReplicaSets on the host that failed.
     pub host_write_failures: Counter,
-    /// FederatedReplicaSets known.
-    pub sets: Gauge,
-    /// FederatedReplicaSets whose spec is invalid.
-    pub invalid_sets: Gauge,
+    /// The sets that are known.
+    pub(crate) sets: SetMetrics,
     /// Local ReplicaSets left behind by deletions that could not wait for a member (F5).
     pub left_behind: Counter,
     /// `FRS_TO_CHECK`.
@@ -112,8 +112,7 @@ impl Default for Metrics {
             parts: Family::new_with_constructor(|| Histogram::new(PART_BUCKETS)),
             events_dropped: Counter::default(),
             host_write_failures: Counter::default(),
-            sets: Gauge::default(),
-            invalid_sets: Gauge::default(),
+            sets: SetMetrics::default(),
             left_behind: Counter::default(),
             checks: DelayingQueueMetrics::default(),
             statuses: DelayingQueueMetrics::default(),
@@ -148,12 +147,7 @@ impl Metrics {
             "Failed writes of FederatedReplicaSets on the host",
             shown.host_write_failures,
         );
-        registry.register("sets", "FederatedReplicaSets", shown.sets);
-        registry.register(
-            "invalid_sets",
-            "FederatedReplicaSets with an invalid spec",
-            shown.invalid_sets,
-        );
+        registry.register_collector(Box::new(shown.sets));
         registry.register(
             "left_behind",
             "Local ReplicaSets left behind by deletions",

@@ -6,7 +6,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs, output,
-    plan, program::Program, rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
+    plan,
+    program::{self, Program},
+    rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
 };
 #[cfg(feature = "demo")]
 use crate::{demo, sim, simulate};
@@ -68,7 +70,8 @@ pub(crate) fn command() -> clap::Command {
 
 /// Parses the command line and runs the subcommand. Exits on invalid arguments.
 pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
-    let matches = help::grouped(program.command(command())).get_matches();
+    let arguments = program::with_options_behind(std::env::args_os());
+    let matches = help::grouped(program.command(command())).get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         #[cfg(feature = "demo")]

@@ -180,7 +180,7 @@ pub(crate) fn own_namespace() -> String {
 }
 
 /// The name of this process in the leader election. A container that restarts has the name of the one before.
-fn own_identity() -> String {
+pub(crate) fn own_identity() -> String {
     let pod_uid = std::env::var(POD_UID).ok();
     unique_identity(pod_uid.filter(|uid| values::identity(uid).is_ok()))
 }

@@ -2,7 +2,7 @@
 //!
 //! kubectl finds a plugin by the name of its file. Texts name commands as the user calls them.
 
-use std::{env, path::Path};
+use std::{env, ffi::OsString, path::Path};
 
 use clap::{Arg, Command, builder::StyledStr};
 
@@ -12,6 +12,9 @@ const PLUGIN_FILE: &str = "kubectl-fedrs";
 const FEDRS: &str = "fedrs ";
 /// What a plugin's texts have before it.
 const KUBECTL: &str = "kubectl ";
+
+/// The options that say which cluster and which namespace, each followed by its value.
+const CONNECTION: [&str; 4] = ["--kubeconfig", "--context", "--namespace", "-n"];
 
 /// How the user calls the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,28 @@ impl Program {
             Self::Plugin => renamed(text, &subcommands(command)),
         }
     }
+}
+
+/// `arguments` with the options of a connection behind the subcommand that they are before: kubectl takes them anywhere.
+pub(crate) fn with_options_behind(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments = arguments.into_iter();
+    let mut first: Vec<_> = arguments.by_ref().take(1).collect();
+    let mut options = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy();
+        let is_alone = CONNECTION.iter().any(|option| text == *option);
+        let is_whole = CONNECTION.iter().any(|option| {
+            let rest = text.strip_prefix(option);
+            rest.is_some_and(|rest| rest.starts_with('=') || !option.starts_with("--"))
+        });
+        if !is_alone && !is_whole {
+            first.push(argument);
+            break;
+        }
+        options.push(argument);
+        options.extend(arguments.by_ref().take(usize::from(is_alone)));
+    }
+    first.into_iter().chain(options).chain(arguments).collect()
 }
 
 fn subcommands(command: &Command) -> Vec<String> {
@@ -119,6 +144,29 @@ mod tests {
             ("", Program::Fedrs),
         ] {
             assert_eq!(Program::of_file(Path::new(path)), program, "{path}");
+        }
+    }
+
+    #[test]
+    fn options_of_the_connection_may_be_before_the_subcommand() {
+        for (given, expected) in [
+            (
+                "fedrs -n shop rollout status web",
+                "fedrs rollout -n shop status web",
+            ),
+            (
+                "fedrs --context=a -nshop --kubeconfig f drain -n eu",
+                "fedrs drain --context=a -nshop --kubeconfig f -n eu",
+            ),
+            ("fedrs drain -n shop", "fedrs drain -n shop"),
+            ("fedrs --help -n", "fedrs --help -n"),
+            ("fedrs -n", "fedrs -n"),
+            ("fedrs --namespaces rollout", "fedrs --namespaces rollout"),
+            ("fedrs", "fedrs"),
+        ] {
+            let arguments = with_options_behind(given.split(' ').map(OsString::from));
+            let expected: Vec<_> = expected.split(' ').map(OsString::from).collect();
+            assert_eq!(arguments, expected, "{given}");
         }
     }
 

@@ -47,6 +47,8 @@ enum ClusterArg {
     ReplicaSetController,
     /// The cluster with the EndpointSets, for `fedrs discovery`
     DiscoveryHost,
+    /// The same, for `fedrs discovery --write-status`
+    DiscoveryWriter,
     /// A cluster with endpoints, for `fedrs discovery`
     DiscoveryMember,
 }
@@ -68,6 +70,9 @@ pub(crate) fn run(args: RbacArgs) -> anyhow::Result<ExitCode> {
             return print(&local_controller::rbac::manifests(namespace, account));
         }
         ClusterArg::DiscoveryHost => return print(&of_discovery(ClusterType::Host)),
+        ClusterArg::DiscoveryWriter => {
+            return print(&discovery::rbac::writer_manifests(namespace, account));
+        }
         ClusterArg::DiscoveryMember => return print(&of_discovery(ClusterType::Member)),
     };
     let default = ControllerAccount::usual(cluster);

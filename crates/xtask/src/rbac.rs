@@ -1,5 +1,6 @@
 //! The RBAC manifests in `config/rbac`: of the host, with a copy in the Helm chart, and of a member. That of the controller of
-//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, and of a member.
+//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, with or without statuses, and of a
+//! member.
 
 use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
@@ -36,11 +37,15 @@ fn local() -> Generated {
 }
 
 fn discovery() -> Generated {
-    let text = |cluster| to_yaml(&discovery::rbac::manifests(cluster, None, None));
-    let files = [("host", Host), ("member", Member)];
-    let files = files.map(|(name, cluster)| {
+    use discovery::rbac::{manifests, writer_manifests};
+    let files = [
+        ("host", manifests(Host, None, None)),
+        ("writer", writer_manifests(None, None)),
+        ("member", manifests(Member, None, None)),
+    ];
+    let files = files.map(|(name, manifests)| {
         let path = format!("config/discovery/rbac-{name}.yaml");
-        (path, text(cluster))
+        (path, to_yaml(&manifests))
     });
     Generated {
         task: "rbac",

@@ -4,4 +4,5 @@
 
 mod answers;
 mod grpc;
+mod statuses;
 mod world;

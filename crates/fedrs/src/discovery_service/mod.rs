@@ -6,12 +6,14 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Du
 
 use anyhow::Context;
 use clap::Args;
-use discovery::{Discovery, DiscoveryMetrics, DnsConfig, DnsServer};
+use controller_base::election::{LeaderElectionConfig, Term};
+use discovery::{Catalog, Discovery, DiscoveryMetrics, DnsConfig, DnsServer};
+use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
 use crate::{
-    elected::{ListenArgs, METRICS_PREFIX, Serving},
+    elected::{ElectedProcess, ListenArgs, METRICS_PREFIX, Serving, own_identity, own_namespace},
     host::HostArgs,
     server::ServerState,
     values,
@@ -19,8 +21,8 @@ use crate::{
 
 /// Answer which pods of all member clusters an EndpointSet has: by gRPC, HTTP and DNS
 ///
-/// It watches the EndpointSets of the host, and the pods of all members, and writes nothing. Run as many as you like: each has the
-/// whole picture. It answers nothing until it knows all members, or `--member-timeout` is over. A member that can't be reached keeps
+/// It watches the EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of
+/// EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or `--member-timeout` is over. A member that can't be reached keeps
 /// its endpoints, and answers by gRPC and HTTP say how old they are.
 ///
 /// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. HTTP: `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when
@@ -63,6 +65,12 @@ pub(crate) struct DiscoveryArgs {
     /// How long answers wait, after the start, for members that can't be listed
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     member_timeout: Duration,
+    /// Also write the status of EndpointSets; of several processes, the one that holds the Lease fedrs-discovery does
+    #[arg(long)]
+    write_status: bool,
+    /// Namespace of the Lease. By default the pod's namespace, or fedrs-system outside a pod
+    #[arg(long, value_name = "NAME", requires = "write_status")]
+    namespace: Option<String>,
     #[command(flatten)]
     listen: ListenArgs,
 }
@@ -103,9 +111,34 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
             (Arc::clone(&catalog), metrics.clone()),
             cancel.clone()
         ),
-        discovery::serve_grpc(grpc, (catalog, metrics), cancel.clone()),
-        dns.run(cancel),
+        discovery::serve_grpc(grpc, (Arc::clone(&catalog), metrics), cancel.clone()),
+        dns.run(cancel.clone()),
+        async {
+            if args.write_status {
+                let namespace = args.namespace.unwrap_or_else(own_namespace);
+                write_statuses(host, namespace, catalog, &serving).await;
+            }
+        },
     );
     serving.end();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the statuses of EndpointSets while this process holds the Lease.
+async fn write_statuses(host: Client, namespace: String, catalog: Arc<Catalog>, serving: &Serving) {
+    let elected = ElectedProcess {
+        client: host.clone(),
+        namespace,
+        lease: discovery::LEASE.to_owned(),
+        component: discovery::COMPONENT,
+        timing: LeaderElectionConfig::default(),
+    };
+    let lead = |term: Term, _| {
+        let (host, catalog) = (term.fence.guard(&host), Arc::clone(&catalog));
+        async move { discovery::write_statuses(&host, &catalog, &term.end).await }
+    };
+    let cancel = serving.cancel.clone();
+    elected
+        .elect(own_identity(), &serving.state, cancel, lead)
+        .await;
 }

@@ -5,6 +5,7 @@ use fedrs_api::{
     StepApproval, closest_name, conditions,
 };
 use serde_json::json;
+use tokio::time::{Duration, Instant, sleep};
 
 use super::{
     error::Error,
@@ -23,12 +24,22 @@ pub struct Approval {
     pub existed: bool,
 }
 
-/// Approves `step`, or the one that waits for an approval, for the revision that is rolled out.
+/// How long the controller may take to observe what was written just before, and how often that is looked at.
+const OBSERVATION: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(250));
+
+/// Approves `step`, or the one that waits for an approval, for the revision that is rolled out. Waits for a while until the
+/// controller has observed the spec.
 pub async fn approve(target: Target<'_>, step: Option<&str>) -> Result<Approval, Error> {
     let name = target.to_string();
-    target
-        .change(|deployment| decide(&name, deployment, step))
-        .await
+    let (patience, interval) = OBSERVATION;
+    let deadline = Instant::now() + patience;
+    loop {
+        let change = target.change(|deployment| decide(&name, deployment, step));
+        match change.await {
+            Err(Error::NotObserved(_)) if Instant::now() < deadline => sleep(interval).await,
+            done => return done,
+        }
+    }
 }
 
 fn decide(

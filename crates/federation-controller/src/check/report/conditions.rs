@@ -92,7 +92,7 @@ pub(super) fn conditions(
             Reason::OutdatedPods,
             template_outdated(decision),
         ),
-        (Type::Paused, Reason::Paused, paused(decision)),
+        paused(decision),
     ];
     let problems = problems.into_iter().filter_map(|(type_, reason, message)| {
         Some(NewCondition::new(type_, true, reason, message?))
@@ -384,11 +384,12 @@ fn template_outdated(decision: &Decision<'_>) -> Option<String> {
     ))
 }
 
-fn paused(decision: &Decision<'_>) -> Option<String> {
-    let is_paused = decision.snapshot.frs.paused;
-    let field = match decision.snapshot.frs.key.kind {
-        SetKind::FederatedReplicaSet => "paused",
-        SetKind::FederatedDeployment => "stopped",
+fn paused(decision: &Decision<'_>) -> (ConditionType, ConditionReason, Option<String>) {
+    let frs = &decision.snapshot.frs;
+    let (reason, field) = match frs.key.kind {
+        SetKind::FederatedReplicaSet => (ConditionReason::Paused, "paused"),
+        SetKind::FederatedDeployment => (ConditionReason::Stopped, "stopped"),
     };
-    is_paused.then(|| format!("spec.{field} is true: the members are not changed"))
+    let message = format!("spec.{field} is true: the members are not changed");
+    (ConditionType::Paused, reason, frs.paused.then_some(message))
 }

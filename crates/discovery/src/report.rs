@@ -1,0 +1,96 @@
+//! What there is of a set, counted for its status. Pure.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fedrs_api::{FieldError, PodPort, ValidEndpointSet};
+use jiff::Timestamp;
+
+use crate::{member::Member, pod::Pod, set::SetKey, snapshot::concerns, state::State};
+
+/// What there is of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SetReport {
+    /// The set, or what is wrong with it.
+    pub(crate) set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+    pub(crate) has_source: bool,
+    /// Pods of the source in its clusters, whatever their state.
+    pub(crate) pods: usize,
+    /// Ports that none of these pods has: the index in `spec.ports`, and the name of the container's port.
+    pub(crate) missing_ports: Vec<(usize, String)>,
+    /// Its clusters, by name.
+    pub(crate) clusters: Vec<ClusterReport>,
+}
+
+/// What there is of a set in a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClusterReport {
+    pub(crate) name: Arc<str>,
+    pub(crate) endpoints: usize,
+    /// Endpoints that new requests may be sent to.
+    pub(crate) ready: usize,
+    /// Whether its pods have been listed.
+    pub(crate) is_known: bool,
+    pub(crate) stale_since: Option<Timestamp>,
+}
+
+impl SetReport {
+    /// What there is of the set `key`, if it exists.
+    pub(crate) fn of(state: &State, key: &SetKey) -> Option<Self> {
+        let entry = state.set(key)?;
+        let Ok(set) = &entry.set else {
+            return Some(Self {
+                set: entry.set.clone(),
+                has_source: false,
+                pods: 0,
+                missing_ports: Vec::new(),
+                clusters: Vec::new(),
+            });
+        };
+        let members: Vec<_> = (state.members())
+            .filter(|member| concerns(set, &member.name))
+            .collect();
+        let pods = members
+            .iter()
+            .flat_map(|member| member.pods(&key.namespace));
+        let pods: Vec<&Pod> = pods
+            .map(|pod| &**pod)
+            .filter(|pod| entry.selects(pod))
+            .collect();
+        let mut counts = BTreeMap::<&str, (usize, usize)>::new();
+        for endpoint in entry.endpoints() {
+            let is_ready = endpoint.serves(set) && !endpoint.is_terminating();
+            let (all, ready) = counts.entry(endpoint.cluster()).or_default();
+            *all += 1;
+            *ready += usize::from(is_ready);
+        }
+        let cluster = |member: &&Member| {
+            let (endpoints, ready) = counts.get(&*member.name).copied().unwrap_or_default();
+            ClusterReport {
+                name: Arc::clone(&member.name),
+                endpoints,
+                ready,
+                is_known: member.is_known,
+                stale_since: member.stale_since,
+            }
+        };
+        Some(Self {
+            set: entry.set.clone(),
+            has_source: entry.has_source(),
+            pods: pods.len(),
+            missing_ports: missing_ports(set, &pods),
+            clusters: members.iter().map(cluster).collect(),
+        })
+    }
+}
+
+/// Ports that have a name that none of these pods has. None without pods.
+fn missing_ports(set: &ValidEndpointSet, pods: &[&Pod]) -> Vec<(usize, String)> {
+    let ports = set.ports.iter().enumerate();
+    let missing = ports.filter_map(|(index, port)| match &port.port {
+        PodPort::Name(name) if !pods.iter().any(|pod| pod.ports.contains_key(name)) => {
+            Some((index, name.clone()))
+        }
+        _ => None,
+    });
+    missing.filter(|_| !pods.is_empty()).collect()
+}

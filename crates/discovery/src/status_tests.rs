@@ -1,0 +1,147 @@
+//! What users read of a set.
+
+use std::sync::Arc;
+
+use fedrs_api::{EndpointSet, SetKind, conditions::find};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{set::SetKey, state::State};
+
+fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_str(&value.to_string()).unwrap()
+}
+
+/// The members `eu` and `us`, which are listed, and the set `web` with this spec.
+fn state(spec: &Value) -> State {
+    let mut state = State::default();
+    for member in ["eu", "us"] {
+        state.add_member(&Arc::from(member));
+        state.end_pods(member);
+    }
+    state.apply_set(&read::<EndpointSet>(&json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet",
+        "metadata": { "namespace": "shop", "name": "web" }, "spec": spec,
+    })));
+    state
+}
+
+/// A pod with the label `app=web` and a port `http`.
+fn add_pod(state: &mut State, member: &str, name: &str, is_ready: bool) {
+    let pod = json!({
+        "metadata": { "namespace": "shop", "name": name, "resourceVersion": "1", "labels": { "app": "web" } },
+        "spec": { "containers": [{ "ports": [{ "name": "http", "containerPort": 8080 }] }] },
+        "status": {
+            "phase": "Running", "podIPs": [{ "ip": "10.0.0.1" }],
+            "conditions": [{ "type": "Ready", "status": if is_ready { "True" } else { "False" } }],
+        },
+    });
+    state.apply_pod(member, read(&pod));
+}
+
+fn status(state: &State) -> EndpointSetStatus {
+    let report = SetReport::of(state, &SetKey::new("shop", "web")).unwrap();
+    let now = Timestamp::from_second(1_000).unwrap();
+    report.status((7, Some(3)), &EndpointSetStatus::default(), now)
+}
+
+/// Status, reason and message of a condition.
+fn condition(status: &EndpointSetStatus, type_: Type) -> String {
+    find(&status.conditions, type_).map_or(String::new(), |found| {
+        format!("{} {}: {}", found.status, found.reason, found.message)
+    })
+}
+
+fn by_labels(ports: &Value) -> Value {
+    json!({ "source": { "selector": { "matchLabels": { "app": "web" } } }, "ports": ports })
+}
+
+#[rstest]
+#[case::no_source(
+    json!({ "source": { "federatedDeployment": "web" } }),
+    r#"False SourceNotFound: spec.source.federatedDeployment: "web" does not exist"#
+)]
+#[case::a_selector_without_pods(
+    json!({ "source": { "selector": { "matchLabels": { "app": "other" } } } }),
+    "False NoPods: spec.source: has no pods"
+)]
+#[case::a_port_that_no_pod_has(
+    by_labels(&json!([{ "name": "a", "port": "http" }, { "name": "b", "port": "grpc" }])),
+    r#"False PortNotFound: spec.ports[1].port: no pod has a container port named "grpc""#
+)]
+#[case::not_all_are_ready(by_labels(&json!([])), "True EndpointsReady: 1 endpoint ready")]
+#[case::none_is_ready(
+    json!({ "source": { "selector": { "matchLabels": { "app": "web" } } }, "clusters": ["us"] }),
+    "False NoReadyEndpoints: 1 pod, of which none is ready"
+)]
+fn d1_ready_says_why_requests_find_no_endpoint(#[case] spec: Value, #[case] expected: &str) {
+    let mut state = state(&spec);
+    add_pod(&mut state, "eu", "a", true);
+    add_pod(&mut state, "us", "b", false);
+    let status = status(&state);
+    assert_eq!(condition(&status, Type::Ready), expected);
+    assert_eq!(
+        condition(&status, Type::Accepted),
+        "True Valid: the spec is valid"
+    );
+    assert_eq!((status.observed_generation, status.version), (Some(3), 7));
+}
+
+#[test]
+fn an_invalid_spec_is_named_with_its_field() {
+    let status = status(&state(&json!({ "source": { "selector": {} } })));
+    let expected =
+        "InvalidSpec: spec.source.selector: must not be empty: an empty selector matches every pod";
+    for type_ in [Type::Accepted, Type::Ready] {
+        assert_eq!(condition(&status, type_), format!("False {expected}"));
+    }
+}
+
+#[test]
+fn d1_a_status_counts_endpoints_by_cluster_and_names_stale_members() {
+    let mut spec = by_labels(&json!([]));
+    spec["include"] = "Alive".into();
+    let mut state = state(&spec);
+    add_pod(&mut state, "eu", "a", true);
+    add_pod(&mut state, "eu", "b", false);
+    state.stale("eu", Timestamp::from_millisecond(990_500).unwrap(), false);
+    let found = status(&state);
+    assert_eq!((found.endpoints, found.ready_endpoints), (2, 1));
+    let expected = json!([{ "name": "eu", "endpoints": 2, "readyEndpoints": 1, "staleSince": "1970-01-01T00:16:30Z" }]);
+    assert_eq!(json!(found.clusters), expected, "us has nothing to say");
+    assert_eq!(
+        condition(&found, Type::MembersStale),
+        "True WatchDown: changes may be missing: eu since 1970-01-01T00:16:30Z"
+    );
+    state.caught_up("eu");
+    assert_eq!(condition(&status(&state), Type::MembersStale), "");
+}
+
+/// Nothing is said to be missing while it is not known.
+#[test]
+fn d2_a_set_whose_members_are_not_known_waits_for_them() {
+    let mut state = state(&by_labels(&json!([])));
+    state.add_member(&Arc::from("ap"));
+    assert_eq!(
+        condition(&status(&state), Type::Ready),
+        "False WaitingForMembers: the pods of ap have not been listed yet"
+    );
+    add_pod(&mut state, "us", "b", true);
+    assert_eq!(
+        condition(&status(&state), Type::Ready),
+        "True EndpointsReady: 1 endpoint ready"
+    );
+}
+
+#[test]
+fn d1_a_source_is_found_by_its_kind() {
+    let mut state = state(&json!({ "source": { "federatedReplicaSet": "web" } }));
+    add_pod(&mut state, "eu", "a", true);
+    let selector = read(&json!({ "matchLabels": { "app": "web" } }));
+    let of_kind = |kind| fedrs_api::ObjectKey::of_kind(kind, "shop", "web");
+    state.apply_source(&of_kind(SetKind::FederatedDeployment), &selector);
+    assert!(condition(&status(&state), Type::Ready).starts_with("False SourceNotFound"));
+    state.apply_source(&of_kind(SetKind::FederatedReplicaSet), &selector);
+    assert!(condition(&status(&state), Type::Ready).starts_with("True EndpointsReady"));
+}
