@@ -166,7 +166,7 @@ pub struct EndpointSetStatus {
     pub endpoints: i32,
     /// The endpoints that new requests may be sent to.
     pub ready_endpoints: i32,
-    /// Accepted and Ready always, MembersStale while it is true.
+    /// `Accepted` and `Ready` always, `MembersStale` while it is true.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// The member clusters with endpoints, and those of which changes may be missing.

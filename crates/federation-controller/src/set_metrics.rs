@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn f38_rollouts_are_counted_by_the_reason_of_progressing() {
+        use SetKind::{FederatedDeployment as Deployment, FederatedReplicaSet as ReplicaSet};
         let (metrics, mut registry) = (SetMetrics::default(), Registry::default());
         registry.register_collector(Box::new(metrics.clone()));
         let store = Arc::new(FrsStore::default());
         metrics.count(&store);
-        use SetKind::{FederatedDeployment as Deployment, FederatedReplicaSet as ReplicaSet};
         for (kind, name, status) in [
             (Deployment, "a", progressing("RollingOut", 4)),
             (Deployment, "b", progressing("RollingOut", 7)),
