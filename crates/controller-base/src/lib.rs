@@ -17,6 +17,7 @@ pub mod election;
 pub mod error_text;
 pub mod event;
 pub mod event_recorder;
+pub mod field_errors;
 pub mod history;
 pub mod list_progress;
 pub mod listing;

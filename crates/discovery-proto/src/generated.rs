@@ -345,7 +345,8 @@ pub mod discovery_client {
             self.inner.unary(req, path, codec).await
         }
         /// Follows sets: sends each of them as a whole, and then what changes. Of a set that changes faster than the client reads, it
-        /// sends several changes as one. With the versions that it has, a client continues at any replica of the service.
+        /// sends several changes as one. With the versions that it has, a client continues at the same replica of the service; others
+        /// send the sets as a whole.
         ///
         /// INVALID_ARGUMENT: no sets, or more than 1,000.
         pub async fn watch(
@@ -402,7 +403,8 @@ pub mod discovery_server {
             + std::marker::Send
             + 'static;
         /// Follows sets: sends each of them as a whole, and then what changes. Of a set that changes faster than the client reads, it
-        /// sends several changes as one. With the versions that it has, a client continues at any replica of the service.
+        /// sends several changes as one. With the versions that it has, a client continues at the same replica of the service; others
+        /// send the sets as a whole.
         ///
         /// INVALID_ARGUMENT: no sets, or more than 1,000.
         async fn watch(

@@ -262,6 +262,12 @@ impl Catalog {
         waiting.map_or(Ok(()), |waiting| Err(Waiting::clone(&waiting)))
     }
 
+    /// Waits until answers have begun.
+    pub(crate) async fn begun(&self) {
+        let mut changes = self.other_changes();
+        while self.ready().is_err() && changes.changed().await.is_ok() {}
+    }
+
     /// All members.
     pub fn members(&self) -> Arc<Vec<MemberState>> {
         self.members.load_full()

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use fedrs_api::SHOWN_ERRORS;
+use controller_base::field_errors;
 
 use crate::{
     catalog::{Lookup, Waiting},
@@ -43,14 +43,13 @@ impl Problem {
                 reason: Reason::Invalid,
                 text: format!("EndpointSet {key}: the set that spec.source names does not exist"),
             },
-            Lookup::Invalid(errors) => {
-                let errors = errors.iter().take(SHOWN_ERRORS).map(ToString::to_string);
-                let errors = errors.collect::<Vec<_>>().join("; ");
-                Self {
-                    reason: Reason::Invalid,
-                    text: format!("EndpointSet {key} is invalid: {errors}"),
-                }
-            }
+            Lookup::Invalid(errors) => Self {
+                reason: Reason::Invalid,
+                text: format!(
+                    "EndpointSet {key} is invalid: {}",
+                    field_errors::message(&errors)
+                ),
+            },
         })
     }
 

@@ -1,9 +1,9 @@
 //! The status of an EndpointSet. Pure.
 
-use controller_base::short_list::short_list;
+use controller_base::{field_errors, short_list::short_list};
 use fedrs_api::{
     EndpointConditionType as Type, EndpointReason as Reason, EndpointSetCluster, EndpointSetStatus,
-    NewCondition, SHOWN_ERRORS, ValidEndpointSource, pluralize,
+    NewCondition, SetKind, ValidEndpointSource, pluralize,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -46,14 +46,11 @@ impl SetReport {
     fn accepted(&self) -> EndpointCondition {
         match &self.set {
             Ok(_) => NewCondition::new(Type::Accepted, true, Reason::Valid, "the spec is valid"),
-            Err(_) => NewCondition::new(Type::Accepted, false, Reason::InvalidSpec, self.errors()),
+            Err(errors) => {
+                let message = field_errors::message(errors);
+                NewCondition::new(Type::Accepted, false, Reason::InvalidSpec, message)
+            }
         }
-    }
-
-    fn errors(&self) -> String {
-        let errors = self.set.as_ref().err().into_iter().flatten();
-        let shown: Vec<_> = errors.take(SHOWN_ERRORS).map(ToString::to_string).collect();
-        shown.join("; ")
     }
 
     fn ready(&self) -> EndpointCondition {
@@ -68,8 +65,9 @@ impl SetReport {
 
     /// Why new requests find an endpoint with each port, or not.
     fn readiness(&self) -> (Reason, String) {
-        let Ok(set) = &self.set else {
-            return (Reason::InvalidSpec, self.errors());
+        let set = match &self.set {
+            Ok(set) => set,
+            Err(errors) => return (Reason::InvalidSpec, field_errors::message(errors)),
         };
         let unknown = self.clusters.iter().filter(|cluster| !cluster.is_known);
         let unknown = short_list(unknown.map(|cluster| cluster.name.to_string()), ", ");
@@ -77,8 +75,8 @@ impl SetReport {
         match (&set.source, unknown) {
             (ValidEndpointSource::Set(kind, name), _) if !self.has_source => {
                 let field = match kind {
-                    fedrs_api::SetKind::FederatedReplicaSet => "federatedReplicaSet",
-                    fedrs_api::SetKind::FederatedDeployment => "federatedDeployment",
+                    SetKind::FederatedReplicaSet => "federatedReplicaSet",
+                    SetKind::FederatedDeployment => "federatedDeployment",
                 };
                 let message = format!("spec.source.{field}: {name:?} does not exist");
                 (Reason::SourceNotFound, message)

@@ -19,6 +19,8 @@ pub const COMPONENT: &str = "fedrs-discovery";
 
 /// How often statuses are written: a set that changes all the time has one write in this time.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// How long nothing is written after a failure: the host may be away.
+const RETRY: Duration = Duration::from_secs(10);
 /// Sets whose statuses are written at the same time.
 const AT_ONCE: usize = 8;
 /// How long the host may take for a call.
@@ -27,32 +29,34 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Writes the status of each EndpointSet of `catalog` with `host` when it is another one, until `cancel`.
 pub async fn write_statuses(host: &Client, catalog: &Arc<Catalog>, cancel: &CancellationToken) {
     let write = async {
-        let mut changes = catalog.other_changes();
-        while catalog.ready().is_err() && changes.changed().await.is_ok() {}
+        catalog.begun().await;
         catalog.begin_reports();
         loop {
-            stream::iter(catalog.take_unreported())
-                .for_each_concurrent(AT_ONCE, |key| write_status(host, catalog, key))
-                .await;
-            tokio::time::sleep(INTERVAL).await;
+            let unreported = stream::iter(catalog.take_unreported());
+            let written = unreported.map(|key| write_status(host, catalog, key));
+            let failures = written
+                .buffer_unordered(AT_ONCE)
+                .filter_map(async |error| error);
+            let failures: Vec<_> = failures.collect().await;
+            if let Some(error) = failures.first() {
+                tracing::warn!(sets = failures.len(), %error, "failed to write statuses");
+            }
+            let has_failed = !failures.is_empty();
+            tokio::time::sleep(if has_failed { RETRY } else { INTERVAL }).await;
         }
     };
     cancel.run_until_cancelled(write).await;
 }
 
-/// Writes the status of a set, or tries again later.
-async fn write_status(host: &Client, catalog: &Catalog, key: SetKey) {
-    match try_to_write(host, catalog, &key).await {
-        Ok(()) => {}
-        // It is gone.
-        Err(error) if error.code() == Some(404) => {}
-        Err(error) => {
-            if !error.is_failed_test() {
-                tracing::warn!(set = %key, %error, "failed to write the status");
-            }
-            catalog.report_again(key);
-        }
+/// Writes the status of a set, or leaves it for the next time. Returns what failed, unless another writer was faster.
+async fn write_status(host: &Client, catalog: &Catalog, key: SetKey) -> Option<CallError> {
+    let error = try_to_write(host, catalog, &key).await.err()?;
+    // It is gone.
+    if error.code() == Some(404) {
+        return None;
     }
+    catalog.report_again(key);
+    (!error.is_failed_test()).then_some(error)
 }
 
 async fn try_to_write(host: &Client, catalog: &Catalog, key: &SetKey) -> Result<(), CallError> {

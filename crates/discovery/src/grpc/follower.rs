@@ -23,11 +23,11 @@ pub(super) struct Follower {
     /// What it was sent at that version.
     sent: Option<Arc<EndpointSnapshot>>,
     /// What the last response was, besides its endpoints; none before the first response.
-    last: Option<Told>,
+    last: Option<Reported>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct Reported {
     problem: Option<Problem>,
     /// The names of stale members.
     stale: Vec<String>,
@@ -51,26 +51,23 @@ impl Follower {
         members: &[MemberState],
         now: Timestamp,
     ) -> Option<proto::WatchResponse> {
-        let (found, problem) = match Problem::check(&self.key, lookup) {
-            Ok(snapshot) => (Some(snapshot), None),
-            Err(problem) => (None, Some(problem)),
-        };
-        let stale = (found.as_ref()).map(|found| StaleMember::all(found, members, now));
+        let found = Problem::check(&self.key, lookup);
+        let snapshot = found.as_ref().ok();
+        let stale = snapshot.map(|snapshot| StaleMember::all(snapshot, members, now));
         let stale = stale.unwrap_or_default();
-        let told = Told {
-            problem,
+        let reported = Reported {
+            problem: found.as_ref().err().cloned(),
             stale: stale.iter().map(|member| member.name.clone()).collect(),
         };
-        let is_current = (found.as_ref()).is_none_or(|found| found.version == self.version);
-        if is_current && self.last.as_ref() == Some(&told) {
+        let is_current = snapshot.is_none_or(|snapshot| snapshot.version == self.version);
+        if is_current && self.last.as_ref() == Some(&reported) {
             return None;
         }
-        let event = match (found, &told.problem) {
-            (Some(found), _) => self.endpoints(&found),
-            (None, Some(problem)) => Event::Problem(messages::problem(problem)),
-            (None, None) => return None,
+        let event = match &found {
+            Ok(snapshot) => self.endpoints(snapshot),
+            Err(problem) => Event::Problem(messages::problem(problem)),
         };
-        self.last = Some(told);
+        self.last = Some(reported);
         Some(proto::WatchResponse {
             set: Some(messages::set_id(&self.key)),
             event: Some(event),

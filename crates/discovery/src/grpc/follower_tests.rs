@@ -99,7 +99,7 @@ fn d2_after_a_problem_the_client_goes_on_with_what_it_has() {
     assert_eq!(
         event(&mut client, waiting()),
         None,
-        "the same problem is told once"
+        "the same problem is reported once"
     );
     assert!(matches!(
         event(&mut client, Lookup::NotFound),

@@ -15,8 +15,11 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::{
     Request, Response, Status,
+    server::NamedService,
     transport::{Server, server::TcpIncoming},
 };
+
+use tonic_health::{ServingStatus, server::HealthReporter};
 
 use self::follower::Follower;
 use crate::{
@@ -41,6 +44,7 @@ pub async fn serve_grpc(
     cancel: CancellationToken,
 ) {
     let (health, health_service) = tonic_health::server::health_reporter();
+    set_health(&health, ServingStatus::NotServing).await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -65,14 +69,19 @@ pub async fn serve_grpc(
             cancel.cancelled(),
         );
     let healthy = async {
-        health.set_not_serving::<DiscoveryServer<Service>>().await;
-        let mut changes = catalog.other_changes();
-        while catalog.ready().is_err() && changes.changed().await.is_ok() {}
-        health.set_serving::<DiscoveryServer<Service>>().await;
+        catalog.begun().await;
+        set_health(&health, ServingStatus::Serving).await;
     };
     let (served, _) = tokio::join!(serving, cancel.run_until_cancelled(healthy));
     if let Err(error) = served {
         tracing::error!(%error, "the gRPC server ended");
+    }
+}
+
+/// Sets the state of this service, and of the process as a whole: its name is empty.
+async fn set_health(health: &HealthReporter, status: ServingStatus) {
+    for service in ["", DiscoveryServer::<Service>::NAME] {
+        health.set_service_status(service, status).await;
     }
 }
 

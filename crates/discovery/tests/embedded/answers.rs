@@ -7,7 +7,7 @@ use discovery::Answer;
 use serde_json::{Value, json};
 use sim_cluster::{SimCluster, kinds};
 
-use crate::world::{PATIENCE, PODS, SETS, World, create_pod, write};
+use crate::world::{PATIENCE, PODS, SETS, World, create_pod, delete_pod, write};
 
 fn names(answer: &Answer) -> Vec<String> {
     let endpoints = answer.endpoints.iter();
@@ -77,13 +77,7 @@ async fn d2_a_pod_that_is_removed_is_marked_and_gone_once_it_is() {
         &stops_slowly,
     )
     .await;
-    write(
-        &world.members[0],
-        "DELETE",
-        &format!("{PODS}/a"),
-        &Value::Null,
-    )
-    .await;
+    delete_pod(&world.members[0], "a").await;
     let is_marked = |answer: &Answer| answer.endpoints.iter().any(|one| one.terminating);
     let answer = world.answer(is_marked).await;
     let endpoint = &answer.endpoints[0];
@@ -133,13 +127,7 @@ async fn d2_what_is_not_known_is_no_empty_answer() {
         ),
         ("eu", None)
     );
-    write(
-        &world.members[1],
-        "DELETE",
-        &format!("{PODS}/b"),
-        &Value::Null,
-    )
-    .await;
+    delete_pod(&world.members[1], "b").await;
     let is_gone = || {
         world.members[1]
             .api()

@@ -6,7 +6,7 @@ use discovery::{DiscoveryMetrics, serve_grpc};
 use discovery_proto::{
     self as proto, discovery_client::DiscoveryClient, problem::Reason, watch_response::Event,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use sim_cluster::SimCluster;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use tonic::{
 };
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::world::{PODS, SETS, World, create_pod, write};
+use crate::world::{SETS, World, create_pod, delete_pod, write};
 
 struct Server {
     channel: Channel,
@@ -70,7 +70,7 @@ fn resolve(name: &str, known_version: u64) -> proto::ResolveRequest {
 async fn next(responses: &mut Streaming<proto::WatchResponse>) -> Event {
     let response = timeout(Duration::from_secs(60), responses.message()).await;
     let response = response.expect("a response in time").unwrap();
-    response.expect("the stream goes on").event.unwrap()
+    response.expect("the stream has not ended").event.unwrap()
 }
 
 fn pods(endpoints: &[proto::Endpoint]) -> Vec<String> {
@@ -132,13 +132,7 @@ async fn d2_a_client_follows_a_set_by_its_changes_and_continues_from_its_version
         (vec!["us/b".to_owned()], 0)
     );
     assert_eq!(added.from_version, whole.version);
-    write(
-        &world.members[0],
-        "DELETE",
-        &format!("{PODS}/a"),
-        &Value::Null,
-    )
-    .await;
+    delete_pod(&world.members[0], "a").await;
     let mut version = added.version;
     loop {
         let Event::Changes(changes) = next(&mut responses).await else {
@@ -224,14 +218,24 @@ async fn d2_what_is_not_known_is_a_problem_and_no_empty_set() {
 
 #[tokio::test]
 async fn the_health_service_says_whether_answers_have_begun() {
-    let world = two_pods().await;
+    let world = World::start(async |[eu, _]: &[SimCluster; 2]| {
+        eu.faults().set_unreachable(true);
+    })
+    .await;
     let server = Server::start(&world).await;
-    let mut health = HealthClient::new(server.channel.clone());
-    for service in ["", "fedrs.discovery.v1alpha1.Discovery"] {
-        let request = HealthCheckRequest {
-            service: service.to_owned(),
-        };
-        let status = health.check(request).await.unwrap().into_inner().status();
-        assert_eq!(status.as_str_name(), "SERVING");
+    let health = HealthClient::new(server.channel.clone());
+    let status = async |service: &str| {
+        let service = service.to_owned();
+        let checked = health.clone().check(HealthCheckRequest { service }).await;
+        checked.unwrap().into_inner().status().as_str_name()
+    };
+    let services = ["", "fedrs.discovery.v1alpha1.Discovery"];
+    for service in services {
+        assert_eq!(status(service).await, "NOT_SERVING");
+    }
+    world.members[0].faults().heal();
+    for service in services {
+        let begun = async { while status(service).await != "SERVING" {} };
+        timeout(Duration::from_secs(60), begun).await.unwrap();
     }
 }

@@ -130,3 +130,8 @@ pub(crate) async fn create_pod(cluster: &SimCluster, name: &str) {
     });
     write(cluster, "POST", PODS, &pod).await;
 }
+
+/// Deletes a pod.
+pub(crate) async fn delete_pod(cluster: &SimCluster, name: &str) {
+    write(cluster, "DELETE", &format!("{PODS}/{name}"), &Value::Null).await;
+}

@@ -22,11 +22,12 @@ use crate::{
 /// Answer which pods of all member clusters an EndpointSet has: by gRPC, HTTP and DNS
 ///
 /// It watches the EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of
-/// EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or `--member-timeout` is over. A member that can't be reached keeps
-/// its endpoints, and answers by gRPC and HTTP say how old they are.
+/// EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or
+/// `--member-timeout` is over. A member that can't be reached keeps its endpoints, and answers by gRPC and HTTP say how old they are.
 ///
-/// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. HTTP: `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when
-/// there is a change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
+/// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. HTTP:
+/// `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when there is a
+/// change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
 /// `_PORT._tcp.SET.NAMESPACE.endpoints.DOMAIN` SRV records.
 ///
 /// Whoever can connect can ask for all sets: serve on addresses that only your services reach.

@@ -1,13 +1,12 @@
 //! The status of a FederatedReplicaSet whose spec is invalid (F4): the last layout stays, the counts are kept current.
 
-use controller_base::event::Event;
+use controller_base::{event::Event, field_errors};
 use fedrs_api::{
     ClusterState, ClusterStatus, ConditionReason, ConditionType, EventReason,
-    FederatedReplicaSetStatus, FieldError, NewCondition, SHOWN_ERRORS, conditions::find,
+    FederatedReplicaSetStatus, FieldError, NewCondition, conditions::find,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use reflector::printable;
 
 use super::{
     StatusRefresh, cluster_message::not_eligible, clusters::observed, conditions::build, with_sums,
@@ -41,7 +40,7 @@ pub struct InvalidFrs<'a> {
 #[must_use]
 pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
     let previous = invalid.previous;
-    let message = message(invalid.errors);
+    let message = field_errors::message(invalid.errors);
     let is_known = find(&previous.conditions, ConditionType::Stalled)
         .is_some_and(|condition| condition.message == message);
     let status = FederatedReplicaSetStatus {
@@ -59,16 +58,6 @@ pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
         },
         moving: false,
     }
-}
-
-/// The first errors, each in one short line.
-fn message(errors: &[FieldError]) -> String {
-    let shown = errors.iter().take(SHOWN_ERRORS);
-    let mut texts: Vec<_> = shown.map(|error| printable(&error.to_string())).collect();
-    if errors.len() > SHOWN_ERRORS {
-        texts.push("and more errors".to_owned());
-    }
-    texts.join("; ")
 }
 
 /// The entries of the last layout, and of members that have a local ReplicaSet, with their current counts.
