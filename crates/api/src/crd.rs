@@ -17,13 +17,15 @@ use crate::{
 /// All CRDs of a host, ready to install.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    let crds = [
+    let controlled = [
         without_rollouts(FederatedReplicaSet::crd()),
         FederatedDeployment::crd(),
         MemberCluster::crd(),
-        EndpointSet::crd(),
     ];
-    crds.into_iter().map(finish).collect()
+    // Nobody may be asked to write the statuses of EndpointSets: without one, they say nothing.
+    let endpoint_sets = tidy(EndpointSet::crd());
+    let controlled = controlled.into_iter().map(finish);
+    controlled.chain([endpoint_sets]).collect()
 }
 
 /// The CRD of a cluster in which a replica set controller of fedrs runs (L1).
@@ -112,12 +114,16 @@ pub fn schema_errors(kind: SetKind, set: &Value) -> Vec<FieldError> {
     errors.into_list()
 }
 
-/// Completes a derived CRD: readable descriptions, and a default status.
-fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
-    for schema in schemas(&mut crd) {
-        tidy(schema);
-        default_status(schema);
-    }
+/// Completes the derived CRD of a kind with a controller: readable descriptions, and a default status.
+fn finish(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut crd = tidy(crd);
+    schemas(&mut crd).for_each(default_status);
+    crd
+}
+
+/// Completes a derived CRD: readable descriptions.
+fn tidy(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    schemas(&mut crd).for_each(tidy_schema);
     crd
 }
 
@@ -132,7 +138,7 @@ fn default_status(schema: &mut JSONSchemaProps) {
 ///
 /// Optional fields are absent or have a value. The derive allows `null` too, which CEL's `has` takes for a value: a rule
 /// that compares it fails with a type error.
-fn tidy(schema: &mut JSONSchemaProps) {
+fn tidy_schema(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
     schema.description = schema.description.as_deref().map(for_users);
@@ -141,13 +147,13 @@ fn tidy(schema: &mut JSONSchemaProps) {
         .iter_mut()
         .flat_map(|properties| properties.values_mut())
     {
-        tidy(property);
+        tidy_schema(property);
     }
     if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
-        tidy(values);
+        tidy_schema(values);
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
-        tidy(items);
+        tidy_schema(items);
     }
 }
 
