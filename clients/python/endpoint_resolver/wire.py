@@ -82,6 +82,9 @@ def content_field(number: int, content: bytes) -> bytes:
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     """The number at `at`, and where it ends."""
+    # Most numbers have one byte.
+    if at < end and data[at] < 0x80:
+        return data[at], at + 1
     value = 0
     for shift in range(0, 70, 7):
         if at >= end:
