@@ -15,6 +15,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
+    freshness::Freshness,
+    kept::LoadedSnapshots,
     member::Member,
     report::SetReport,
     set::SetKey,
@@ -38,8 +40,6 @@ pub struct Catalog {
 #[derive(Debug)]
 struct Inner {
     state: State,
-    /// Kinds of the host that have not been listed yet.
-    unlisted: BTreeSet<&'static str>,
     are_members_known: bool,
     has_given_up: bool,
     is_serving: bool,
@@ -68,7 +68,7 @@ enum Published {
 pub struct MemberState {
     /// Its name.
     pub name: Arc<str>,
-    /// Whether its pods have been listed since the start.
+    /// Whether its pods have been listed since the start, or were loaded from a snapshot.
     pub is_known: bool,
     /// Since when changes may be missing; none if what is known is current.
     pub stale_since: Option<Timestamp>,
@@ -107,10 +107,8 @@ impl Catalog {
     /// A catalog that waits for lists of these kinds of the host, and for all members.
     #[must_use]
     pub fn waiting_for(kinds: impl IntoIterator<Item = &'static str>) -> Arc<Self> {
-        let unlisted: BTreeSet<_> = kinds.into_iter().collect();
         let inner = Inner {
-            state: State::default(),
-            unlisted,
+            state: State::of_kinds(kinds),
             are_members_known: false,
             has_given_up: false,
             is_serving: false,
@@ -143,7 +141,25 @@ impl Catalog {
 
     /// A kind of the host has been listed.
     pub(crate) fn listed(&self, kind: &str) {
-        self.proceed(|inner| inner.unlisted.retain(|unlisted| *unlisted != kind));
+        self.proceed(|inner| inner.state.refresh_host(kind, Freshness::listed));
+    }
+
+    /// How current what is known of a kind of the host is has changed.
+    pub(crate) fn refresh_host(&self, kind: &str, change: impl FnOnce(&mut Freshness)) {
+        self.inner.lock().state.refresh_host(kind, change);
+    }
+
+    /// Takes what snapshots have, before anything is watched.
+    pub(crate) fn load(&self, loaded: LoadedSnapshots) {
+        let version = loaded.version;
+        self.update(|state| state.load(loaded));
+        self.proceed(|inner| inner.version = version);
+    }
+
+    /// What `look` sees of the state, and the latest version. Holds up all watches meanwhile.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> (T, u64) {
+        let inner = self.inner.lock();
+        (look(&inner.state), inner.version)
     }
 
     /// All members have been reported that had a kubeconfig at the start.
@@ -321,13 +337,15 @@ impl Catalog {
 impl Inner {
     /// What is waited for.
     fn waiting(&self) -> Option<Waiting> {
-        if let Some(kind) = self.unlisted.first() {
+        let mut host = self.state.host();
+        if let Some((kind, _)) = host.find(|(_, freshness)| !freshness.is_known) {
             return Some(Waiting::Host(kind));
         }
         if !self.are_members_known {
             return Some(Waiting::Members);
         }
-        let unknown = self.state.members().filter(|member| !member.is_known);
+        let members = self.state.members();
+        let unknown = members.filter(|member| !member.freshness.is_known);
         let names: Vec<_> = unknown.map(|member| member.name.to_string()).collect();
         (!names.is_empty() && !self.has_given_up).then_some(Waiting::Pods(names))
     }
@@ -339,10 +357,10 @@ impl Inner {
         }
     }
 
-    /// Versions grow, also over restarts, as far as the clock does.
+    /// Versions grow, also over restarts, as far as the clock does, or from the version that a snapshot has.
     fn next_version(&mut self) -> u64 {
         let now = u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default();
-        self.version = now.max(self.version + 1);
+        self.version = now.max(self.version.saturating_add(1));
         self.version
     }
 }
@@ -379,8 +397,8 @@ impl MemberState {
     fn of(member: &Member) -> Self {
         Self {
             name: Arc::clone(&member.name),
-            is_known: member.is_known,
-            stale_since: member.stale_since,
+            is_known: member.freshness.is_known,
+            stale_since: member.freshness.stale_since,
         }
     }
 }

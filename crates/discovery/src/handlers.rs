@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use reflector::{Error, EventHandler, InvalidObject, format_error};
 
 use crate::{
-    catalog::Catalog, node::NodeObject, pod::PodObject, set::SetKey, source::SourceObject,
+    catalog::Catalog, freshness::Freshness, node::NodeObject, pod::PodObject, set::SetKey,
+    source::SourceObject,
 };
 
 /// The name of the kind in messages.
@@ -79,6 +80,20 @@ impl EventHandler<EndpointSet> for Sets {
 
     fn on_error(&mut self, error: &Error) {
         warn("host", ENDPOINT_SETS, error);
+        let (now, must_list) = (Timestamp::now(), error.needs_relist());
+        self.catalog
+            .refresh_host(ENDPOINT_SETS, |host| host.stale(now, must_list));
+    }
+
+    fn on_silence(&mut self) {
+        let now = Timestamp::now();
+        self.catalog
+            .refresh_host(ENDPOINT_SETS, |host| host.stale(now, false));
+    }
+
+    fn on_caught_up(&mut self) {
+        self.catalog
+            .refresh_host(ENDPOINT_SETS, Freshness::caught_up);
     }
 
     fn on_invalid(&mut self, object: &InvalidObject) {
@@ -121,6 +136,20 @@ impl EventHandler<SourceObject> for Sources {
 
     fn on_error(&mut self, error: &Error) {
         warn("host", sources(self.kind), error);
+        let (now, must_list) = (Timestamp::now(), error.needs_relist());
+        self.catalog
+            .refresh_host(sources(self.kind), |host| host.stale(now, must_list));
+    }
+
+    fn on_silence(&mut self) {
+        let now = Timestamp::now();
+        self.catalog
+            .refresh_host(sources(self.kind), |host| host.stale(now, false));
+    }
+
+    fn on_caught_up(&mut self) {
+        self.catalog
+            .refresh_host(sources(self.kind), Freshness::caught_up);
     }
 
     fn on_invalid(&mut self, object: &InvalidObject) {

@@ -3,18 +3,22 @@
 //! ```text
 //! watches: EndpointSets, federated sets of the host --.
 //! watches: pods, nodes of each member ----------------+--> State (pure) --changed sets--> Catalog --> readers, HTTP, gRPC, DNS
+//! snapshots on disk, at the start, and written -------'
 //! ```
 //!
 //! A member that can't be reached keeps its endpoints, which answers mark with their age: nothing is removed because it is
-//! not known. Writes nothing but, if it is asked to, the statuses of EndpointSets.
+//! not known. Writes nothing but, if it is asked to, the statuses of EndpointSets, and snapshots on disk.
 
 mod answer;
 mod catalog;
+mod disk;
 mod dns;
+mod freshness;
 mod grpc;
 mod handlers;
 mod http;
 mod interner;
+mod kept;
 mod member;
 mod metrics;
 mod node;
@@ -33,9 +37,11 @@ mod status_writer;
 
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, MemberState, Waiting};
+pub use disk::{SnapshotDirectory, write_snapshots};
 pub use dns::{DnsConfig, DnsServer, InvalidDomain};
 pub use grpc::serve_grpc;
 pub use http::{router, serve};
+pub use kept::LoadedSnapshots;
 pub use metrics::DiscoveryMetrics;
 pub use run::Discovery;
 pub use set::SetKey;

@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
-
 use crate::{
+    freshness::Freshness,
+    kept::{KeptPods, LoadedMember},
     node::Node,
     pod::{Pod, PodObject, Shared},
 };
@@ -21,12 +21,10 @@ pub(crate) struct Member {
     /// The zones of its nodes.
     zones: HashMap<Box<str>, Option<Arc<str>>>,
     shared: Shared,
-    /// Whether its pods have been listed once.
-    pub(crate) is_known: bool,
-    /// Since when events may be missing.
-    pub(crate) stale_since: Option<Timestamp>,
-    /// Whether only a list shows what is missing.
-    must_list: bool,
+    /// How current its pods are.
+    pub(crate) freshness: Freshness,
+    /// How many changes its pods had since the start.
+    pub(crate) revision: u64,
     /// Whether the list that is read has a pod that could not be decoded.
     is_list_unreadable: bool,
 }
@@ -53,9 +51,8 @@ impl Member {
             pods: BTreeMap::new(),
             zones: HashMap::new(),
             shared: Shared::default(),
-            is_known: false,
-            stale_since: None,
-            must_list: false,
+            freshness: Freshness::default(),
+            revision: 0,
             is_list_unreadable: false,
         }
     }
@@ -179,9 +176,7 @@ impl Member {
 
     /// The list is complete: pods that it does not have are gone.
     pub(crate) fn end_list(&mut self) -> Vec<PodChange> {
-        self.is_known = true;
-        self.must_list = false;
-        self.stale_since = None;
+        self.freshness.listed();
         if self.is_list_unreadable {
             return Vec::new();
         }
@@ -196,16 +191,46 @@ impl Member {
             .collect()
     }
 
-    /// Events may be missing from now on; until a list, if it `must_list`.
-    pub(crate) fn stale(&mut self, now: Timestamp, must_list: bool) {
-        self.stale_since.get_or_insert(now);
-        self.must_list |= must_list;
-    }
-
-    /// All events that there were have arrived.
-    pub(crate) fn caught_up(&mut self) {
-        if !self.must_list {
-            self.stale_since = None;
+    /// A member as its snapshot has it. The zones of its nodes are known by its pods, until the nodes have been listed.
+    pub(crate) fn loaded(loaded: LoadedMember) -> Self {
+        let LoadedMember { member, shared } = loaded;
+        let mut zones = HashMap::new();
+        for node in member.pods.iter().flat_map(|(_, pods)| nodes(pods)) {
+            if !zones.contains_key(&node.name) {
+                zones.insert(node.name.clone(), node.zone.clone());
+            }
+        }
+        let unlisted = |pod: Arc<Pod>| {
+            let is_listed = false;
+            (pod.name.clone(), Kept { pod, is_listed })
+        };
+        let pods = member.pods.into_iter();
+        let pods = pods
+            .map(|(namespace, pods)| (namespace, pods.into_iter().map(unlisted).collect()))
+            .collect();
+        Self {
+            pods,
+            zones,
+            shared,
+            freshness: Freshness::loaded(member.mark.current_at),
+            ..Self::new(member.name)
         }
     }
+
+    /// All pods, for a snapshot.
+    pub(crate) fn kept(&self) -> KeptPods {
+        let pods = |pods: &BTreeMap<_, Kept>| {
+            let pods = pods.values();
+            pods.map(|kept| Arc::clone(&kept.pod)).collect()
+        };
+        let namespaces = self.pods.iter();
+        namespaces
+            .map(|(namespace, of)| (Arc::clone(namespace), pods(of)))
+            .collect()
+    }
+}
+
+/// The nodes of pods.
+fn nodes(pods: &[Arc<Pod>]) -> impl Iterator<Item = &Arc<Node>> {
+    pods.iter().filter_map(|pod| pod.node.as_ref())
 }

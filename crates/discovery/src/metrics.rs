@@ -15,7 +15,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::catalog::Catalog;
+use crate::{catalog::Catalog, state::State};
 
 /// Counts answers; what is known is counted when it is asked for.
 #[derive(Clone, Debug, Default)]
@@ -24,11 +24,17 @@ pub struct DiscoveryMetrics {
     dns: Family<Code, Counter>,
     grpc: Family<Code, Counter>,
     grpc_watches: Gauge,
+    snapshot_writes: Family<Written, Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Code {
     code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Written {
+    result: &'static str,
 }
 
 impl DiscoveryMetrics {
@@ -44,6 +50,11 @@ impl DiscoveryMetrics {
             "Clients that follow sets by gRPC now",
             metrics.grpc_watches.clone(),
         );
+        registry.register(
+            "snapshot_writes",
+            "Snapshots written to disk, and those that failed",
+            metrics.snapshot_writes.clone(),
+        );
         registry.register_collector(Box::new(Known(Arc::clone(catalog))));
         metrics
     }
@@ -58,6 +69,13 @@ impl DiscoveryMetrics {
 
     pub(crate) fn count_grpc(&self, code: &impl ToString) {
         count(&self.grpc, code);
+    }
+
+    /// Counts a snapshot that was written, or failed.
+    pub(crate) fn count_snapshot<T, E>(&self, written: &Result<T, E>) {
+        let result = if written.is_ok() { "written" } else { "failed" };
+        let written = Written { result };
+        self.snapshot_writes.get_or_create(&written).inc();
     }
 
     /// Counts a client that follows sets, until the result is dropped.
@@ -98,6 +116,7 @@ impl Collector for Known {
             metric.encode(encoder)?;
         }
         let now = Timestamp::now();
+        self.encode_host(&mut encoder, now)?;
         let mut stale = encoder.encode_descriptor(
             "member_stale",
             "For how long changes of the member may be missing; 0 if none is",
@@ -105,14 +124,13 @@ impl Collector for Known {
             MetricType::Gauge,
         )?;
         for member in self.0.members().iter().filter(|member| member.is_known) {
-            let since = member.stale_since;
-            let seconds = since.map_or(0, |since| now.duration_since(since).as_secs());
+            let seconds = seconds(member.stale_since, now);
             let labels = [("cluster", &*member.name)];
             ConstGauge::new(seconds).encode(stale.encode_family(&labels)?)?;
         }
         let mut known = encoder.encode_descriptor(
             "member_known",
-            "Whether the pods of the member have been listed since the start",
+            "Whether the pods of the member have been listed since the start, or were loaded from a snapshot",
             None,
             MetricType::Gauge,
         )?;
@@ -122,4 +140,34 @@ impl Collector for Known {
         }
         Ok(())
     }
+}
+
+impl Known {
+    fn encode_host(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        now: Timestamp,
+    ) -> Result<(), std::fmt::Error> {
+        let known = |state: &State| (state.loaded(), state.host_stale_since());
+        let ((loaded, stale_since), _) = self.0.look(known);
+        let metric = ConstGauge::new(u64::try_from(loaded).unwrap_or(u64::MAX));
+        metric.encode(encoder.encode_descriptor(
+            "loaded_snapshots",
+            "Snapshots in use: of the host, and of members, that have not been listed since the start",
+            None,
+            MetricType::Gauge,
+        )?)?;
+        let metric = ConstGauge::new(seconds(stale_since, now));
+        metric.encode(encoder.encode_descriptor(
+            "host_stale",
+            "For how long changes of EndpointSets and their sources may be missing; 0 if none is",
+            Some(&Unit::Seconds),
+            MetricType::Gauge,
+        )?)
+    }
+}
+
+/// For how long something is stale.
+fn seconds(since: Option<Timestamp>, now: Timestamp) -> i64 {
+    since.map_or(0, |since| now.duration_since(since).as_secs())
 }

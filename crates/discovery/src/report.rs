@@ -69,8 +69,8 @@ impl SetReport {
                 name: Arc::clone(&member.name),
                 endpoints,
                 ready,
-                is_known: member.is_known,
-                stale_since: member.stale_since,
+                is_known: member.freshness.is_known,
+                stale_since: member.freshness.stale_since,
             }
         };
         Some(Self {

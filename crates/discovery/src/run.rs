@@ -13,6 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     catalog::Catalog,
     handlers::{ENDPOINT_SETS, Nodes, Pods, Sets, Sources, sources},
+    kept::LoadedSnapshots,
 };
 
 const PODS_PATH: &str = "/api/v1/pods";
@@ -33,8 +34,16 @@ impl Discovery {
     /// Watches the host. For members that can't be listed, answers wait for `patience` at most.
     #[must_use]
     pub fn start(host: &Client, patience: Duration) -> Self {
+        Self::start_from(LoadedSnapshots::default(), host, patience)
+    }
+
+    /// As [`start`](Self::start), with what snapshots have: it counts as listed, and is stale until it is. Answers have the
+    /// endpoints of members of which there is a snapshot and no kubeconfig, as of those whose kubeconfig is removed.
+    #[must_use]
+    pub fn start_from(loaded: LoadedSnapshots, host: &Client, patience: Duration) -> Self {
         let kinds = SetKind::ALL.map(sources);
         let catalog = Catalog::waiting_for(kinds.into_iter().chain([ENDPOINT_SETS]));
+        catalog.load(loaded);
         let discovery = Self {
             catalog: Arc::clone(&catalog),
             tasks: TaskTracker::new(),

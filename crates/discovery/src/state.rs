@@ -1,5 +1,7 @@
 //! What is known: EndpointSets, their sources, and the pods of all members. Pure: no clock, no lock, no IO.
 
+mod stored;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
@@ -7,12 +9,14 @@ use std::{
 
 use controller_base::required_labels::RequiredLabels;
 use fedrs_api::{
-    EndpointSet, FieldError, ObjectKey, SetKind, ValidEndpointSet, ValidEndpointSource,
+    EndpointSet, EndpointSetSpec, FieldError, ObjectKey, SetKind, ValidEndpointSet,
+    ValidEndpointSource,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::{
+    freshness::Freshness,
     member::{Member, PodChange},
     node::NodeObject,
     pod::{Pod, PodObject},
@@ -27,7 +31,11 @@ pub(crate) struct State {
     sets: BTreeMap<SetKey, Entry>,
     index: RequiredLabels<SetKey>,
     /// The selectors of federated sets.
-    sources: BTreeMap<ObjectKey, LabelSelector>,
+    sources: BTreeMap<ObjectKey, Arc<LabelSelector>>,
+    /// The kinds of the host, by their names in messages.
+    host: BTreeMap<&'static str, Freshness>,
+    /// How many changes sets and sources had since the start.
+    host_revision: u64,
     members: BTreeMap<Arc<str>, Member>,
     /// Sets that have changed since [`take_changed`](State::take_changed).
     changed: BTreeSet<SetKey>,
@@ -40,6 +48,7 @@ pub(crate) struct State {
 pub(crate) struct Entry {
     /// The set, or what is wrong with it.
     pub(crate) set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+    spec: Arc<EndpointSetSpec>,
     /// What its pods match; none if the set is invalid, or its source does not exist.
     selector: Option<ParsedSelector>,
     /// By cluster and name of the pod.
@@ -132,11 +141,33 @@ impl State {
             return;
         };
         let cluster = Arc::clone(&member.name);
-        let before = (member.is_known, member.stale_since);
-        let changes = change(member);
-        self.have_members_changed |= before != (member.is_known, member.stale_since);
+        let before = member.freshness.clone();
+        let changes: Vec<_> = change(member).into_iter().collect();
+        member.revision += changes.len() as u64;
+        self.have_members_changed |= before != member.freshness;
         for change in changes {
             self.pod_changed(&cluster, &change);
+        }
+    }
+
+    /// A state that has nothing of these kinds of the host yet.
+    pub(crate) fn of_kinds(kinds: impl IntoIterator<Item = &'static str>) -> Self {
+        let kinds = kinds.into_iter();
+        Self {
+            host: kinds.map(|kind| (kind, Freshness::default())).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The kinds of the host, and how current what is known of them is.
+    pub(crate) fn host(&self) -> impl Iterator<Item = (&'static str, &Freshness)> {
+        self.host.iter().map(|(kind, freshness)| (*kind, freshness))
+    }
+
+    /// A kind of the host has been listed, may be stale from now on, or has caught up.
+    pub(crate) fn refresh_host(&mut self, kind: &str, change: impl FnOnce(&mut Freshness)) {
+        if let Some(freshness) = self.host.get_mut(kind) {
+            change(freshness);
         }
     }
 
@@ -187,7 +218,7 @@ impl State {
     /// Events of a member may be missing from now on.
     pub(crate) fn stale(&mut self, member: &str, now: Timestamp, must_list: bool) {
         self.with_member(member, |member| {
-            member.stale(now, must_list);
+            member.freshness.stale(now, must_list);
             None
         });
     }
@@ -195,7 +226,7 @@ impl State {
     /// All events that a member had have arrived.
     pub(crate) fn caught_up(&mut self, member: &str) {
         self.with_member(member, |member| {
-            member.caught_up();
+            member.freshness.caught_up();
             None
         });
     }
@@ -211,10 +242,17 @@ impl State {
             return;
         };
         for key in candidates {
-            let entry = self.sets.get_mut(&key);
-            if entry.is_some_and(|entry| entry.refresh(cluster, name, change.now.as_ref())) {
-                self.changed.insert(key);
-            }
+            self.refresh(&key, cluster, name, change.now.as_ref());
+        }
+    }
+
+    /// What a pod is to the set `key` now.
+    fn refresh(&mut self, key: &SetKey, cluster: &Arc<str>, name: &str, pod: Option<&Arc<Pod>>) {
+        let entry = self.sets.get_mut(key);
+        if entry.is_some_and(|entry| entry.refresh(cluster, name, pod))
+            && !self.changed.contains(key)
+        {
+            self.changed.insert(key.clone());
         }
     }
 
@@ -225,14 +263,21 @@ impl State {
         if self.sets.get(&key).is_some_and(|known| known.set == set) {
             return;
         }
-        self.put_set(key, set);
+        self.put_set(key, Arc::new(object.spec.clone()), set);
     }
 
-    fn put_set(&mut self, key: SetKey, set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>) {
+    fn put_set(
+        &mut self,
+        key: SetKey,
+        spec: Arc<EndpointSetSpec>,
+        set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+    ) {
         self.forget(&key);
+        self.host_revision += 1;
         let selector = (set.as_ref().ok()).and_then(|set| self.selector_of(&key, set));
         let mut entry = Entry {
             set,
+            spec,
             selector,
             endpoints: BTreeMap::new(),
             ports: Arc::default(),
@@ -268,6 +313,7 @@ impl State {
         let Some(entry) = self.sets.remove(key) else {
             return false;
         };
+        self.host_revision += 1;
         if let Some(selector) = entry.selector {
             self.index.remove(&key.namespace, &selector.labels, key);
         }
@@ -284,8 +330,11 @@ impl State {
 
     /// A federated set exists, was created or changed.
     pub(crate) fn apply_source(&mut self, key: &ObjectKey, selector: &LabelSelector) {
-        if self.sources.get(key) != Some(selector) {
-            self.sources.insert(key.clone(), selector.clone());
+        let known = self.sources.get(key);
+        if known.is_none_or(|known| **known != *selector) {
+            let selector = Arc::new(selector.clone());
+            self.sources.insert(key.clone(), selector);
+            self.host_revision += 1;
             self.source_changed(key);
         }
     }
@@ -293,6 +342,7 @@ impl State {
     /// A federated set is gone.
     pub(crate) fn remove_source(&mut self, key: &ObjectKey) {
         if self.sources.remove(key).is_some() {
+            self.host_revision += 1;
             self.source_changed(key);
         }
     }
@@ -308,14 +358,18 @@ impl State {
 
     /// The EndpointSets of a federated set have the pods that it selects now.
     fn source_changed(&mut self, changed: &ObjectKey) {
-        let is_of_source = |key: &SetKey, entry: &Entry| match entry.set.as_ref().ok()? {
-            set if is_source(key, set, changed) => Some(Arc::clone(set)),
-            _ => None,
+        let is_of_source = |key: &SetKey, entry: &Entry| {
+            let set = entry.set.as_ref();
+            set.is_ok_and(|set| is_source(key, set, changed))
         };
         let sets = self.sets.iter();
-        let sets = sets.filter_map(|(key, entry)| Some((key.clone(), is_of_source(key, entry)?)));
-        for (key, set) in sets.collect::<Vec<_>>() {
-            self.put_set(key, Ok(set));
+        let sets = sets.filter(|(key, entry)| is_of_source(key, entry));
+        let sets = sets.map(|(key, entry)| {
+            let (spec, set) = (Arc::clone(&entry.spec), entry.set.clone());
+            (key.clone(), spec, set)
+        });
+        for (key, spec, set) in sets.collect::<Vec<_>>() {
+            self.put_set(key, spec, set);
         }
     }
 }

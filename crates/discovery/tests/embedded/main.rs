@@ -4,5 +4,6 @@
 
 mod answers;
 mod grpc;
+mod snapshots;
 mod statuses;
 mod world;

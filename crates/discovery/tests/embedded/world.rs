@@ -6,7 +6,7 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode, header},
 };
-use discovery::{Answer, Catalog, Discovery, DiscoveryMetrics, router};
+use discovery::{Answer, Catalog, Discovery, DiscoveryMetrics, LoadedSnapshots, router};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
@@ -43,9 +43,20 @@ impl World {
         write(&host, "POST", SETS, &set).await;
         let members = ["eu", "us"].map(|name| SimCluster::builder(name).nodes(2).start());
         prepare(&members).await;
-        let mut discovery = Discovery::start(&client(&host), PATIENCE);
+        Self::over(host, members, LoadedSnapshots::default(), &["eu", "us"])
+    }
+
+    fn over(
+        host: SimCluster,
+        members: [SimCluster; 2],
+        loaded: LoadedSnapshots,
+        with_kubeconfig: &[&str],
+    ) -> Self {
+        let mut discovery = Discovery::start_from(loaded, &client(&host), PATIENCE);
         for member in &members {
-            discovery.set_member(member.name(), &client(member));
+            if with_kubeconfig.contains(&member.name()) {
+                discovery.set_member(member.name(), &client(member));
+            }
         }
         discovery.members_known();
         Self {
@@ -53,6 +64,16 @@ impl World {
             members,
             discovery,
         }
+    }
+
+    /// Ends what watches, and starts it from what `load` returns after that, with these members.
+    pub(crate) async fn restart(
+        self,
+        load: impl AsyncFnOnce() -> LoadedSnapshots,
+        with_kubeconfig: &[&str],
+    ) -> Self {
+        self.discovery.stop().await;
+        Self::over(self.host, self.members, load().await, with_kubeconfig)
     }
 
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {

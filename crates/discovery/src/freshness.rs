@@ -1,0 +1,69 @@
+//! How current what is known of a collection is: of the pods of a member, or of a kind of the host.
+
+use jiff::Timestamp;
+
+/// How current what is known of a collection is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freshness {
+    /// Whether it has been listed, or loaded from a snapshot.
+    pub(crate) is_known: bool,
+    /// Since when events may be missing.
+    pub(crate) stale_since: Option<Timestamp>,
+    /// Whether only a list shows what is missing.
+    must_list: bool,
+    /// Whether it is what a snapshot had, and has not been listed since.
+    pub(crate) is_loaded: bool,
+}
+
+impl Freshness {
+    /// That of a snapshot which was last current at that time.
+    pub(crate) fn loaded(current_at: Timestamp) -> Self {
+        Self {
+            is_known: true,
+            stale_since: Some(current_at),
+            must_list: true,
+            is_loaded: true,
+        }
+    }
+
+    /// A list is complete.
+    pub(crate) fn listed(&mut self) {
+        *self = Self {
+            is_known: true,
+            ..Self::default()
+        };
+    }
+
+    /// Events may be missing from now on; until a list, if it `must_list`.
+    pub(crate) fn stale(&mut self, now: Timestamp, must_list: bool) {
+        self.stale_since.get_or_insert(now);
+        self.must_list |= must_list;
+    }
+
+    /// All events that there were have arrived.
+    pub(crate) fn caught_up(&mut self) {
+        if !self.must_list {
+            self.stale_since = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d3_what_was_loaded_is_stale_until_it_is_listed() {
+        let (loaded_at, now) = (Timestamp::UNIX_EPOCH, Timestamp::now());
+        let mut freshness = Freshness::loaded(loaded_at);
+        freshness.stale(now, false);
+        freshness.caught_up();
+        assert_eq!(freshness, Freshness::loaded(loaded_at));
+        freshness.listed();
+        assert_eq!((freshness.stale_since, freshness.is_loaded), (None, false));
+        freshness.stale(now, false);
+        assert_eq!(freshness.stale_since, Some(now));
+        freshness.caught_up();
+        assert_eq!(freshness.stale_since, None);
+    }
+}

@@ -1,0 +1,58 @@
+//! What snapshots on disk have of the state: what is needed to answer after a restart.
+
+use std::sync::Arc;
+
+use fedrs_api::{EndpointSetSpec, ObjectKey};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::{
+    pod::{Pod, Shared},
+    set::SetKey,
+};
+
+/// What the snapshots of a replica have. By default nothing.
+#[derive(Debug, Default)]
+pub struct LoadedSnapshots {
+    pub(crate) host: Option<KeptHost>,
+    pub(crate) members: Vec<LoadedMember>,
+    /// The latest version that was published.
+    pub(crate) version: u64,
+}
+
+/// What is known of the host. Cheap to copy from the state.
+#[derive(Debug)]
+pub(crate) struct KeptHost {
+    pub(crate) mark: Mark,
+    pub(crate) sets: Vec<(SetKey, Arc<EndpointSetSpec>)>,
+    /// The selectors of federated sets.
+    pub(crate) sources: Vec<(ObjectKey, Arc<LabelSelector>)>,
+}
+
+/// What is known of a member. Cheap to copy from the state: its pods are shared.
+#[derive(Debug)]
+pub(crate) struct KeptMember {
+    pub(crate) name: Arc<str>,
+    pub(crate) mark: Mark,
+    /// By namespace, in the order of their names.
+    pub(crate) pods: KeptPods,
+}
+
+/// Pods by namespace.
+pub(crate) type KeptPods = Vec<(Arc<str>, Vec<Arc<Pod>>)>;
+
+/// A member as its snapshot has it, with what its pods have in common.
+#[derive(Debug)]
+pub(crate) struct LoadedMember {
+    pub(crate) member: KeptMember,
+    pub(crate) shared: Shared,
+}
+
+/// What distinguishes what is known at one time from what is known later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Grows with each change, from 0 at the start.
+    pub(crate) revision: u64,
+    /// When it was last known to be current.
+    pub(crate) current_at: Timestamp,
+}

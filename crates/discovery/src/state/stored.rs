@@ -1,0 +1,121 @@
+//! What the state takes from snapshots, and gives to them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use fedrs_api::ValidEndpointSet;
+use jiff::Timestamp;
+
+use super::State;
+use crate::{
+    freshness::Freshness,
+    kept::{KeptHost, KeptMember, LoadedMember, LoadedSnapshots, Mark},
+    member::Member,
+    pod::Labels,
+    set::SetKey,
+};
+
+impl State {
+    /// Takes what snapshots have, before anything is watched. The host comes first: then each pod finds its sets, instead of
+    /// each set its pods among all.
+    pub(crate) fn load(&mut self, loaded: LoadedSnapshots) {
+        if let Some(host) = loaded.host {
+            self.load_host(host);
+        }
+        for member in loaded.members {
+            self.load_member(member);
+        }
+    }
+
+    fn load_host(&mut self, host: KeptHost) {
+        for freshness in self.host.values_mut() {
+            *freshness = Freshness::loaded(host.mark.current_at);
+        }
+        self.sources.extend(host.sources);
+        for (key, spec) in host.sets {
+            let set = ValidEndpointSet::check(&spec).map(Arc::new);
+            self.put_set(key, spec, set);
+        }
+        self.host_revision = 0;
+    }
+
+    fn load_member(&mut self, loaded: LoadedMember) {
+        let name = Arc::clone(&loaded.member.name);
+        for (namespace, pods) in &loaded.member.pods {
+            // Pods with the same labels have the same sets.
+            let mut sets = HashMap::<*const Labels, Vec<SetKey>>::new();
+            for pod in pods {
+                let keys = sets.entry(Arc::as_ptr(&pod.labels)).or_insert_with(|| {
+                    let candidates = self.index.candidates(namespace, &pod.labels);
+                    candidates.cloned().collect()
+                });
+                for key in keys {
+                    self.refresh(key, &name, &pod.name, Some(pod));
+                }
+            }
+        }
+        self.members.insert(name, Member::loaded(loaded));
+        self.have_members_changed = true;
+    }
+
+    /// How many snapshots are in use: of the host, and of members.
+    pub(crate) fn loaded(&self) -> usize {
+        let is_host_loaded = self.host.values().any(|freshness| freshness.is_loaded);
+        let members = self.members.values();
+        let members = members.filter(|member| member.freshness.is_loaded);
+        usize::from(is_host_loaded) + members.count()
+    }
+
+    /// Since when changes of the host may be missing.
+    pub(crate) fn host_stale_since(&self) -> Option<Timestamp> {
+        let kinds = self.host.values();
+        kinds.filter_map(|freshness| freshness.stale_since).min()
+    }
+
+    /// What a snapshot of the host is marked with; `None` while none should be written: one that lacks what has not been
+    /// listed yet would replace one that has it, and what is loaded is that of a snapshot.
+    pub(crate) fn host_mark(&self, now: Timestamp) -> Option<Mark> {
+        let kinds = self.host.values();
+        let marks = kinds.map(|freshness| mark(freshness, self.host_revision, now));
+        let marks: Option<Vec<_>> = marks.collect();
+        marks?.into_iter().min_by_key(|mark| mark.current_at)
+    }
+
+    /// What a snapshot of a member is marked with, as that of the host.
+    pub(crate) fn member_mark(member: &Member, now: Timestamp) -> Option<Mark> {
+        mark(&member.freshness, member.revision, now)
+    }
+
+    /// What a snapshot of the host has.
+    pub(crate) fn keep_host(&self, now: Timestamp) -> Option<KeptHost> {
+        let sets = self.sets.iter();
+        let sources = self.sources.iter();
+        Some(KeptHost {
+            mark: self.host_mark(now)?,
+            sets: sets
+                .map(|(key, entry)| (key.clone(), Arc::clone(&entry.spec)))
+                .collect(),
+            sources: sources
+                .map(|(key, selector)| (key.clone(), Arc::clone(selector)))
+                .collect(),
+        })
+    }
+
+    /// What a snapshot of a member has.
+    pub(crate) fn keep_member(&self, name: &str, now: Timestamp) -> Option<KeptMember> {
+        let member = self.members.get(name)?;
+        Some(KeptMember {
+            name: Arc::clone(&member.name),
+            mark: Self::member_mark(member, now)?,
+            pods: member.kept(),
+        })
+    }
+}
+
+/// What is known while a member is stale, or listed again, is not less than before: nothing is removed by mistake.
+fn mark(freshness: &Freshness, revision: u64, now: Timestamp) -> Option<Mark> {
+    let is_own = freshness.is_known && !freshness.is_loaded;
+    is_own.then(|| Mark {
+        revision,
+        current_at: freshness.stale_since.unwrap_or(now),
+    })
+}
