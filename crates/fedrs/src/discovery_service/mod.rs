@@ -7,10 +7,13 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Du
 use anyhow::Context;
 use clap::Args;
 use controller_base::election::{LeaderElectionConfig, Term};
-use discovery::{Catalog, Discovery, DiscoveryMetrics, DnsConfig, DnsServer};
+use discovery::{
+    Catalog, Discovery, DiscoveryMetrics, DnsConfig, DnsServer, LoadedSnapshots, SnapshotDirectory,
+};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     elected::{ElectedProcess, ListenArgs, METRICS_PREFIX, Serving, own_identity, own_namespace},
@@ -66,6 +69,10 @@ pub(crate) struct DiscoveryArgs {
     /// How long answers wait, after the start, for members that can't be listed
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     member_timeout: Duration,
+    /// Directory for snapshots of what it knows: a start while clusters are away has their endpoints as they were, marked as
+    /// stale. Each process needs its own
+    #[arg(long, value_name = "DIR")]
+    snapshot_dir: Option<PathBuf>,
     /// Also write the status of EndpointSets; of several processes, the one that holds the Lease fedrs-discovery does
     #[arg(long)]
     write_status: bool,
@@ -79,7 +86,9 @@ pub(crate) struct DiscoveryArgs {
 /// Answers until a signal stops the process.
 pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     let host = args.host.controller_client().await?;
-    let discovery = Discovery::start(&host, args.member_timeout);
+    let snapshots = args.snapshot_dir.map(SnapshotDirectory::new);
+    let loaded = load(snapshots.clone()).await?;
+    let discovery = Discovery::start_from(loaded, &host, args.member_timeout);
     let catalog = Arc::clone(discovery.catalog());
     let config = DnsConfig {
         domain: args.domain,
@@ -112,8 +121,17 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
             (Arc::clone(&catalog), metrics.clone()),
             cancel.clone()
         ),
-        discovery::serve_grpc(grpc, (Arc::clone(&catalog), metrics), cancel.clone()),
+        discovery::serve_grpc(
+            grpc,
+            (Arc::clone(&catalog), metrics.clone()),
+            cancel.clone()
+        ),
         dns.run(cancel.clone()),
+        keep(
+            snapshots,
+            (Arc::clone(&catalog), metrics.clone()),
+            cancel.clone()
+        ),
         async {
             if args.write_status {
                 let namespace = args.namespace.unwrap_or_else(own_namespace);
@@ -123,6 +141,24 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     );
     serving.end();
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the snapshots have, if there are any.
+async fn load(snapshots: Option<SnapshotDirectory>) -> anyhow::Result<LoadedSnapshots> {
+    let load = || snapshots.map(|snapshots| snapshots.load());
+    let loaded = tokio::task::spawn_blocking(load).await?;
+    Ok(loaded.unwrap_or_default())
+}
+
+/// Keeps snapshots, if there is a directory for them.
+async fn keep(
+    snapshots: Option<SnapshotDirectory>,
+    (catalog, metrics): (Arc<Catalog>, DiscoveryMetrics),
+    cancel: CancellationToken,
+) {
+    if let Some(snapshots) = snapshots {
+        discovery::write_snapshots(snapshots, catalog, metrics, cancel).await;
+    }
 }
 
 /// Writes the statuses of EndpointSets while this process holds the Lease.
