@@ -34,7 +34,7 @@ impl SnapshotDirectory {
         Self(path)
     }
 
-    /// Reads all snapshots. Those that can't be used are ignored, with a warning. Blocks, for a second per 400,000 pods.
+    /// Reads all snapshots. Those that can't be used are ignored, with a warning. Blocks, for a second per 1,000,000 pods.
     #[must_use]
     pub fn load(&self) -> LoadedSnapshots {
         let mut loaded = LoadedSnapshots::default();
