@@ -289,6 +289,11 @@ impl Catalog {
         self.members.load_full()
     }
 
+    /// All sets.
+    pub(crate) fn keys(&self) -> Vec<SetKey> {
+        self.sets.load().keys().cloned().collect()
+    }
+
     /// The endpoints of the set.
     #[must_use]
     pub fn lookup(&self, key: &SetKey) -> Lookup {

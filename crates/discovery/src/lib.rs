@@ -34,6 +34,7 @@ mod source;
 mod state;
 mod status;
 mod status_writer;
+mod xds;
 
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, MemberState, Waiting};

@@ -24,6 +24,9 @@ pub struct DiscoveryMetrics {
     dns: Family<Code, Counter>,
     grpc: Family<Code, Counter>,
     grpc_watches: Gauge,
+    xds: Family<ResourceKind, Counter>,
+    xds_rejections: Counter,
+    xds_clients: Gauge,
     snapshot_writes: Family<Written, Counter>,
 }
 
@@ -35,6 +38,11 @@ struct Code {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Written {
     result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResourceKind {
+    kind: &'static str,
 }
 
 impl DiscoveryMetrics {
@@ -54,6 +62,21 @@ impl DiscoveryMetrics {
             "snapshot_writes",
             "Snapshots written to disk, and those that failed",
             metrics.snapshot_writes.clone(),
+        );
+        registry.register(
+            "xds_responses",
+            "Responses by xDS, by the kind of resources",
+            metrics.xds.clone(),
+        );
+        registry.register(
+            "xds_rejections",
+            "Responses by xDS that clients do not use: the log has their reasons",
+            metrics.xds_rejections.clone(),
+        );
+        registry.register(
+            "xds_clients",
+            "Clients that follow resources by xDS now",
+            metrics.xds_clients.clone(),
         );
         registry.register_collector(Box::new(Known(Arc::clone(catalog))));
         metrics
@@ -78,10 +101,22 @@ impl DiscoveryMetrics {
         self.snapshot_writes.get_or_create(&written).inc();
     }
 
+    pub(crate) fn count_xds(&self, kind: &'static str) {
+        self.xds.get_or_create(&ResourceKind { kind }).inc();
+    }
+
+    pub(crate) fn count_xds_rejection(&self) {
+        self.xds_rejections.inc();
+    }
+
     /// Counts a client that follows sets, until the result is dropped.
-    pub(crate) fn watching(&self) -> Watching {
-        self.grpc_watches.inc();
-        Watching(self.grpc_watches.clone())
+    pub(crate) fn watching(&self) -> Following {
+        Following::one_of(&self.grpc_watches)
+    }
+
+    /// Counts a client that follows resources by xDS, until the result is dropped.
+    pub(crate) fn following(&self) -> Following {
+        Following::one_of(&self.xds_clients)
     }
 }
 
@@ -90,11 +125,18 @@ fn count(responses: &Family<Code, Counter>, code: &impl ToString) {
     responses.get_or_create(&Code { code }).inc();
 }
 
-/// A client that follows sets.
+/// A client that follows something.
 #[derive(Debug)]
-pub(crate) struct Watching(Gauge);
+pub(crate) struct Following(Gauge);
 
-impl Drop for Watching {
+impl Following {
+    fn one_of(clients: &Gauge) -> Self {
+        clients.inc();
+        Self(clients.clone())
+    }
+}
+
+impl Drop for Following {
     fn drop(&mut self) {
         self.0.dec();
     }

@@ -29,7 +29,7 @@ enum Task {
     Crds,
     /// Generates the RBAC manifests from the rules of federation-controller into config/rbac and the Helm chart.
     Rbac,
-    /// Generates the code of gRPC messages and services from proto into crates/discovery-proto.
+    /// Generates the code of gRPC messages and services from proto into crates/discovery-proto and crates/xds-proto.
     Proto,
     /// Runs real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers and scheduler.
     #[command(subcommand)]

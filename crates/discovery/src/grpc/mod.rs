@@ -23,7 +23,8 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use self::follower::Follower;
 use crate::{
-    answer::StaleMember, catalog::Catalog, metrics::DiscoveryMetrics, problem::Problem, set::SetKey,
+    answer::StaleMember, catalog::Catalog, metrics::DiscoveryMetrics, problem::Problem,
+    set::SetKey, xds,
 };
 
 /// The most sets that one call follows.
@@ -50,6 +51,8 @@ pub async fn serve_grpc(
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .expect("the descriptors are compiled ones");
+    let xds = xds::server(Arc::clone(&catalog), metrics.clone(), cancel.clone())
+        .max_decoding_message_size(MAX_REQUEST);
     let service = Service {
         catalog: Arc::clone(&catalog),
         metrics,
@@ -62,6 +65,7 @@ pub async fn serve_grpc(
         .http2_keepalive_interval(Some(interval))
         .http2_keepalive_timeout(Some(patience))
         .add_service(service)
+        .add_service(xds)
         .add_service(health_service)
         .add_service(reflection)
         .serve_with_incoming_shutdown(

@@ -18,14 +18,15 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::world::{SETS, World, create_pod, delete_pod, write};
 
-struct Server {
-    channel: Channel,
+/// The gRPC server, and a connection to it.
+pub(crate) struct Server {
+    pub(crate) channel: Channel,
     cancel: CancellationToken,
     serving: JoinHandle<()>,
 }
 
 impl Server {
-    async fn start(world: &World) -> Self {
+    pub(crate) async fn start(world: &World) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let cancel = CancellationToken::new();

@@ -7,3 +7,4 @@ mod grpc;
 mod snapshots;
 mod statuses;
 mod world;
+mod xds;
