@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{Error, Result, paths, with_path};
 
 /// The Go modules that pin the programs, by directory, and the programs that are built from each.
-const MODULES: [(&str, &[Program]); 4] = [
+const MODULES: [(&str, &[Program]); 5] = [
     (
         "kubernetes",
         &[
@@ -32,6 +32,7 @@ const MODULES: [(&str, &[Program]); 4] = [
     ("kwok", &[Program::Kwok]),
     ("helm", &[Program::Helm]),
     ("kstatus", &[Program::Kstatus]),
+    ("xds-client", &[Program::XdsClient]),
 ];
 
 /// The programs of a cluster, one process each, in the order of their start.
@@ -62,6 +63,8 @@ pub enum Program {
     Helm,
     /// Computes the status of objects as Flux does; not a part of a control plane.
     Kstatus,
+    /// gRPC's own client of xDS; not a part of a control plane.
+    XdsClient,
 }
 
 impl Program {
@@ -76,6 +79,7 @@ impl Program {
             Self::Kwok => "kwok",
             Self::Helm => "helm",
             Self::Kstatus => "kstatus",
+            Self::XdsClient => "xds-client",
         }
     }
 
