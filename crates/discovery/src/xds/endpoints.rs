@@ -133,3 +133,119 @@ fn locality(
         load_balancing_weight: Some(weight),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fedrs_api::{EndpointSetSpec, ValidEndpointSet};
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{node::Node, pod::Pod, snapshot::EndpointPort};
+
+    /// A pod, by `CLUSTER/ZONE/ADDRESS STATE...`: ready and terminating, or none of both. It listens on port 80.
+    fn endpoint(text: &str) -> Endpoint {
+        let (place, state) = text.split_once(' ').unwrap_or((text, ""));
+        let [cluster, zone, address] = place.split('/').collect::<Vec<_>>()[..] else {
+            panic!("{text}");
+        };
+        let node = Node {
+            name: "n".into(),
+            zone: Some(zone.into()),
+        };
+        let pod = Pod {
+            name: address.into(),
+            cluster: cluster.into(),
+            node: Some(Arc::new(node)).filter(|_| !zone.is_empty()),
+            labels: Arc::new([("version".to_owned(), "2".to_owned())].into()),
+            ports: Arc::default(),
+            v4: address.parse().ok(),
+            v6: None,
+            is_ready: state.contains("ready"),
+            is_terminating: state.contains("terminating"),
+        };
+        let port = EndpointPort {
+            name: "http".into(),
+            number: 80,
+        };
+        Endpoint::new(&Arc::new(pod), Arc::new([port]))
+    }
+
+    fn snapshot(endpoints: &[&str]) -> EndpointSnapshot {
+        let spec = json!({
+            "source": { "federatedReplicaSet": "web" }, "include": "All", "labels": ["version"],
+            "ports": [{ "name": "http", "port": 80 }],
+        });
+        let spec: EndpointSetSpec = serde_json::from_value(spec).unwrap();
+        EndpointSnapshot {
+            version: 1,
+            endpoints: endpoints.iter().map(|text| endpoint(text)).collect(),
+            set: Arc::new(ValidEndpointSet::check(&spec).unwrap()),
+        }
+    }
+
+    fn address(endpoint: &LbEndpoint) -> String {
+        let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier else {
+            panic!("{endpoint:?}");
+        };
+        let address = endpoint.address.as_ref().unwrap().address.as_ref();
+        let address::Address::SocketAddress(socket) = address.unwrap();
+        assert_eq!(socket.port_specifier, Some(PortSpecifier::PortValue(80)));
+        socket.address.clone()
+    }
+
+    /// Each locality as `CLUSTER/ZONE WEIGHT: ADDRESS HEALTH, ...`.
+    fn localities(endpoints: &[&str]) -> Vec<String> {
+        let found = load_assignment("web.shop", &snapshot(endpoints), "http");
+        let text = |found: &LocalityLbEndpoints| {
+            let place = found.locality.as_ref().unwrap();
+            let endpoints = found.lb_endpoints.iter();
+            let endpoints = endpoints.map(|endpoint| {
+                let health = HealthStatus::try_from(endpoint.health_status).unwrap();
+                format!("{} {}", address(endpoint), health.as_str_name())
+            });
+            let (region, zone) = (&place.region, &place.zone);
+            let weight = found.load_balancing_weight.unwrap();
+            let endpoints = endpoints.collect::<Vec<_>>().join(", ");
+            format!("{region}/{zone} {weight}: {endpoints}")
+        };
+        found.endpoints.iter().map(text).collect()
+    }
+
+    #[rstest]
+    #[case::none(&[], &[])]
+    #[case::by_cluster_and_zone(
+        &["eu/a/10.0.0.1 ready", "eu/b/10.0.0.2 ready", "eu/b/10.0.0.3 ready", "us//10.1.0.1 ready"],
+        &["eu/a 1: 10.0.0.1 HEALTHY", "eu/b 2: 10.0.0.2 HEALTHY, 10.0.0.3 HEALTHY", "us/ 1: 10.1.0.1 HEALTHY"],
+    )]
+    #[case::the_weight_is_of_those_that_get_requests(
+        &["eu/a/10.0.0.1 ready", "eu/a/10.0.0.2", "eu/a/10.0.0.3 ready terminating"],
+        &["eu/a 1: 10.0.0.1 HEALTHY, 10.0.0.3 DRAINING, 10.0.0.2 UNHEALTHY"],
+    )]
+    #[case::a_weight_is_never_0(&["eu/a/10.0.0.1"], &["eu/a 1: 10.0.0.1 UNHEALTHY"])]
+    #[case::those_that_terminate_serve_if_no_others_do(
+        &["eu/a/10.0.0.1 ready terminating", "us/a/10.1.0.1 terminating"],
+        &["eu/a 1: 10.0.0.1 HEALTHY", "us/a 1: 10.1.0.1 UNHEALTHY"],
+    )]
+    #[case::without_an_address(&["eu/a/none ready"], &[])]
+    #[case::one_of_each_address_the_best(
+        &["eu/a/10.0.0.1", "us/a/10.0.0.1 ready", "us/b/10.0.0.1 ready terminating"],
+        &["us/a 1: 10.0.0.1 HEALTHY"],
+    )]
+    fn d1_endpoints_are_by_cluster_and_zone(#[case] endpoints: &[&str], #[case] expected: &[&str]) {
+        assert_eq!(localities(endpoints), expected);
+    }
+
+    #[test]
+    fn d1_labels_travel_along_and_other_ports_have_no_endpoints() {
+        let snapshot = snapshot(&["eu/a/10.0.0.1 ready"]);
+        assert_eq!(load_assignment("web.shop:x", &snapshot, "x").endpoints, []);
+        let found = load_assignment("web.shop", &snapshot, "http");
+        let metadata = found.endpoints[0].lb_endpoints[0].metadata.as_ref();
+        let labels = &metadata.unwrap().filter_metadata[LABELS].fields;
+        let version = labels["version"].kind.as_ref();
+        assert_eq!(version, Some(&Kind::StringValue("2".to_owned())));
+    }
+}

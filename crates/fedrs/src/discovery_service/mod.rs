@@ -22,13 +22,14 @@ use crate::{
     values,
 };
 
-/// Answer which pods of all member clusters an EndpointSet has: by gRPC, HTTP and DNS
+/// Answer which pods of all member clusters an EndpointSet has: by gRPC, xDS, HTTP and DNS
 ///
 /// It watches the EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of
 /// EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or
 /// `--member-timeout` is over. A member that can't be reached keeps its endpoints, and answers by gRPC and HTTP say how old they are.
 ///
-/// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. HTTP:
+/// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. xDS, on the same address: clients of
+/// gRPC resolve `xds:///SET.NAMESPACE` or `xds:///SET.NAMESPACE:PORT`, and Envoy finds a cluster of that name for each port. HTTP:
 /// `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when there is a
 /// change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
 /// `_PORT._tcp.SET.NAMESPACE.endpoints.DOMAIN` SRV records.
@@ -54,7 +55,7 @@ pub(crate) struct DiscoveryArgs {
     /// Address to answer HTTP on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9480")]
     http: SocketAddr,
-    /// Address to answer gRPC on
+    /// Address to answer gRPC and xDS on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9490")]
     grpc: SocketAddr,
     /// Address to answer DNS on, by UDP and TCP
