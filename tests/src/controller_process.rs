@@ -1,4 +1,4 @@
-//! The process of a controller, from outside: its memory, its CPU time and its metrics.
+//! The process of a controller or service, from outside: its memory, its CPU time and its metrics.
 
 use std::{
     ffi::OsString,
@@ -14,8 +14,13 @@ use tokio::{
     time::{Duration, Instant, sleep},
 };
 
+/// Ticks of the clock by which `/proc` counts CPU time, in a second.
+const TICKS: f64 = 100.0;
 /// How long a controller may take to start.
 const START: Duration = Duration::from_secs(60);
+
+/// The option of controllers with which they are not elected.
+const WITHOUT_ELECTION: &str = "--leader-elect=false";
 
 /// How to start a controller.
 pub struct Program {
@@ -41,6 +46,7 @@ impl Program {
             members,
             "--kubeconfig".into(),
             host,
+            WITHOUT_ELECTION.into(),
         ];
         Self {
             path,
@@ -56,6 +62,7 @@ impl Program {
             "replica-set-controller".into(),
             "--kubeconfig".into(),
             kubeconfig,
+            WITHOUT_ELECTION.into(),
         ];
         Self {
             path,
@@ -64,7 +71,27 @@ impl Program {
         }
     }
 
-    /// Starts it without an election.
+    /// The service of EndpointSets, with `host.yaml`, `members/` and `snapshots/` of the directory, and these options.
+    pub fn of_discovery(path: PathBuf, directory: &Path, options: &[&str]) -> Self {
+        let at = |name: &str| directory.join(name).into_os_string();
+        let mut arguments = vec![
+            "discovery".into(),
+            "--kubeconfig".into(),
+            at("host.yaml"),
+            "--members".into(),
+            at("members"),
+            "--snapshot-dir".into(),
+            at("snapshots"),
+        ];
+        arguments.extend(options.iter().map(OsString::from));
+        Self {
+            path,
+            arguments,
+            log: directory.join("discovery.log"),
+        }
+    }
+
+    /// Starts it; controllers without an election.
     pub fn start(&self) -> anyhow::Result<Controller> {
         // Free now, and probably still when the controller listens.
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
@@ -73,7 +100,7 @@ impl Program {
         let log = fs::File::create(&self.log)?;
         let process = Command::new(&self.path)
             .args(&self.arguments)
-            .args(["--leader-elect=false", "--listen", &address])
+            .args(["--listen", &address])
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -107,6 +134,28 @@ impl Controller {
         };
         let resident = field("VmRSS:").zip(field("VmHWM:"));
         resident.context("/proc has no memory of the controller")
+    }
+
+    /// The CPU time that it has used, in seconds.
+    pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        let path = Path::new("/proc").join(self.process.id().to_string());
+        let stat = fs::read_to_string(path.join("stat")).context("the controller ended")?;
+        // After the name, which may have spaces: the state, and 10 more fields before the ticks in user and kernel mode.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        let ticks = ticks.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
+        Ok(ticks / TICKS)
+    }
+
+    /// Ends it as a signal does, and waits until it has ended.
+    pub async fn terminate(mut self) -> anyhow::Result<()> {
+        let process = i32::try_from(self.process.id())?;
+        let process = rustix::process::Pid::from_raw(process).context("a process has a number")?;
+        rustix::process::kill_process(process, rustix::process::Signal::TERM)?;
+        while self.process.try_wait()?.is_none() {
+            sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
     }
 
     /// Whether it has a current view of everything.

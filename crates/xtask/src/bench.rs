@@ -20,6 +20,9 @@ pub(crate) enum Bench {
     /// Measures the controller of LocalReplicaSets on a real control plane, beside Kubernetes' own of ReplicaSets.
     #[command(disable_help_flag = true)]
     ReplicaSets(Options),
+    /// Measures discovery with generated members: memory, start, answers by gRPC and DNS, and how fast changes arrive.
+    #[command(disable_help_flag = true)]
+    Discovery(Options),
 }
 
 /// What is passed on to a benchmark.
@@ -37,6 +40,7 @@ impl Bench {
             Self::Beside(options) => ("beside", options),
             Self::Rollouts(options) => ("rollouts", options),
             Self::ReplicaSets(options) => ("replica-sets", options),
+            Self::Discovery(options) => ("discovery", options),
         };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let run = |arguments: &[&str]| -> anyhow::Result<()> {

@@ -2,8 +2,9 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use control_plane::request;
 use discovery::{Discovery, DiscoveryMetrics, serve_grpc};
-use http::{Request, header};
+use fedrs_tests::install_crds;
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
@@ -13,7 +14,6 @@ use tonic::transport::{self, server::TcpIncoming};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/endpointsets";
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// A server with the health service. Ends with the test.
 pub(crate) struct Server(SocketAddr);
@@ -49,9 +49,7 @@ pub(crate) struct Federation {
 impl Federation {
     pub(crate) async fn start() -> Self {
         let host = SimCluster::builder("host").start();
-        for crd in fedrs_api::crd::all() {
-            write(&host, "POST", CRDS, &json!(crd)).await;
-        }
+        install_crds(&client(&host)).await;
         let set = json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": "web" },
             "spec": {
@@ -136,21 +134,6 @@ fn client(cluster: &SimCluster) -> Client {
 
 async fn write(cluster: &SimCluster, method: &str, path: &str, body: &Value) {
     let client = Client::new(cluster.direct_service(), "default");
-    let format = match method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let request = Request::builder().method(method).uri(path);
-    let request = request.header(header::CONTENT_TYPE, format);
-    let body = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let request = request.body(body).expect("method and path are valid");
-    let written: Value = client
-        .request(request)
-        .await
-        .expect("the cluster accepts it");
-    drop(written);
+    let written = request(&client, method, path, body).await;
+    written.expect("the cluster accepts it");
 }

@@ -1,0 +1,254 @@
+//! Clients of the service, in this process.
+
+use std::{
+    collections::HashMap,
+    hint::black_box,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use discovery_proto::{
+    ResolveRequest, SetId, WatchRequest, WatchedSet, discovery_client::DiscoveryClient,
+    watch_response::Event,
+};
+use endpoint_resolver::Resolver;
+use futures::future::try_join_all;
+use parking_lot::Mutex;
+use rand::RngExt;
+use tokio::{net::UdpSocket, time::timeout};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{
+    members::{self, Shape},
+    service::Service,
+};
+
+/// Connections of gRPC, and sockets of DNS.
+const CONNECTIONS: usize = 4;
+/// Calls of each connection at the same time.
+const CALLS: usize = 32;
+/// How long an answer of DNS may take before its query counts as failed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How many answers there were.
+pub(crate) struct Rate {
+    pub(crate) answers: usize,
+    pub(crate) failed: usize,
+    pub(crate) seconds: f64,
+}
+
+/// How long changes took until a client had them.
+pub(crate) struct Latencies {
+    pub(crate) median: Duration,
+    pub(crate) p99: Duration,
+    /// Changes that the client never got.
+    pub(crate) lost: usize,
+}
+
+fn set(number: usize) -> SetId {
+    SetId {
+        namespace: "default".to_owned(),
+        name: format!("set-{number}"),
+    }
+}
+
+fn any_set(shape: Shape) -> usize {
+    rand::rng().random_range(0..shape.sets)
+}
+
+async fn channel(server: SocketAddr) -> anyhow::Result<Channel> {
+    let endpoint = Endpoint::from_shared(format!("http://{server}"))?;
+    Ok(endpoint.tcp_nodelay(true).connect().await?)
+}
+
+/// Resolves a second, by one thread of a client that has the set.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+pub(crate) async fn in_process(server: SocketAddr, duration: Duration) -> anyhow::Result<f64> {
+    const AT_ONCE: u64 = 10_000;
+    let resolver = Resolver::builder()
+        .server(format!("http://{server}"))
+        .build()?;
+    let endpoints = resolver.endpoints("default/set-0")?;
+    endpoints.ready().await?;
+    let (started, mut resolves) = (Instant::now(), 0);
+    while started.elapsed() < duration {
+        for _ in 0..AT_ONCE {
+            black_box(endpoints.current());
+        }
+        resolves += AT_ONCE;
+    }
+    Ok(resolves as f64 / started.elapsed().as_secs_f64())
+}
+
+/// Asks for sets by gRPC.
+pub(crate) async fn grpc(
+    server: SocketAddr,
+    shape: Shape,
+    has_version: bool,
+    duration: Duration,
+) -> anyhow::Result<Rate> {
+    let mut channels = Vec::new();
+    for _ in 0..CONNECTIONS {
+        channels.push(channel(server).await?);
+    }
+    let started = Instant::now();
+    let callers = (0..CONNECTIONS * CALLS).map(|caller| {
+        let mut client = DiscoveryClient::new(channels[caller % CONNECTIONS].clone());
+        tokio::spawn(async move {
+            let (mut answers, mut failed) = (0, 0);
+            let mut known = HashMap::new();
+            while started.elapsed() < duration {
+                let number = any_set(shape);
+                let known_version = known.get(&number).copied().filter(|_| has_version);
+                let request = ResolveRequest {
+                    set: Some(set(number)),
+                    known_version: known_version.unwrap_or_default(),
+                };
+                match client.resolve(request).await {
+                    Ok(response) => {
+                        known.insert(number, response.into_inner().version);
+                        answers += 1;
+                    }
+                    Err(_) => failed += 1,
+                }
+            }
+            (answers, failed)
+        })
+    });
+    let counts = try_join_all(callers).await?;
+    Ok(rate(&counts, started))
+}
+
+fn rate(counts: &[(usize, usize)], started: Instant) -> Rate {
+    Rate {
+        answers: counts.iter().map(|(answers, _)| answers).sum(),
+        failed: counts.iter().map(|(_, failed)| failed).sum(),
+        seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+/// A query for the addresses of a set, with EDNS: up to 4,096 bytes of an answer.
+fn query(id: u16, number: usize) -> Vec<u8> {
+    let mut query = id.to_be_bytes().to_vec();
+    // Recursion desired; one question and one additional record.
+    query.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
+    let set = format!("set-{number}");
+    for label in [&*set, "default", "endpoints", "fedrs", "internal"] {
+        query.push(u8::try_from(label.len()).expect("labels are short"));
+        query.extend(label.as_bytes());
+    }
+    // The root; type A, class IN; then OPT.
+    query.extend([0, 0, 1, 0, 1, 0, 0, 41, 0x10, 0, 0, 0, 0, 0, 0, 0]);
+    query
+}
+
+/// Asks for addresses by DNS over UDP.
+pub(crate) async fn dns(
+    server: SocketAddr,
+    shape: Shape,
+    duration: Duration,
+) -> anyhow::Result<Rate> {
+    let started = Instant::now();
+    let askers = (0..CONNECTIONS * CALLS).map(|_| {
+        tokio::spawn(async move {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            socket.connect(server).await?;
+            let (mut answers, mut failed, mut id) = (0, 0, 0_u16);
+            let mut answer = [0; 4096];
+            while started.elapsed() < duration {
+                id = id.wrapping_add(1);
+                socket.send(&query(id, any_set(shape))).await?;
+                match timeout(PATIENCE, socket.recv(&mut answer)).await {
+                    Ok(Ok(size)) if is_whole(&answer[..size], id, shape) => answers += 1,
+                    _ => failed += 1,
+                }
+            }
+            std::io::Result::Ok((answers, failed))
+        })
+    });
+    let counts = try_join_all(askers).await?;
+    let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(rate(&counts, started))
+}
+
+/// Whether it answers the query with all endpoints: not cut off, without an error.
+fn is_whole(answer: &[u8], id: u16, shape: Shape) -> bool {
+    let is_fine = |flags: &[u8]| flags[0] & 0x02 == 0 && flags[1] & 0x0f == 0;
+    let count = answer
+        .get(6..8)
+        .map(|count| u16::from_be_bytes([count[0], count[1]]));
+    answer.get(..2) == Some(&id.to_be_bytes())
+        && answer.get(2..4).is_some_and(is_fine)
+        && count.map(usize::from) == Some(shape.endpoints)
+}
+
+/// Changes of pods, by the names of these: when they were made, until the client knows, and then how long that took.
+#[derive(Default)]
+struct Seen {
+    made: HashMap<String, Instant>,
+    took: Vec<Duration>,
+}
+
+/// Changes pods, and measures how long it takes until a client that watches all sets knows.
+pub(crate) async fn changes(
+    service: &Service,
+    shape: Shape,
+    a_second: u32,
+    duration: Duration,
+) -> anyhow::Result<Latencies> {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let client = DiscoveryClient::new(channel(service.grpc()).await?);
+    let watching = tokio::spawn(watch(client, shape, Arc::clone(&seen)));
+    let mut ticks = tokio::time::interval(Duration::from_secs(1) / a_second);
+    let started = Instant::now();
+    // Each of them once stops being ready, and so leaves its set.
+    for number in rand::seq::index::sample(&mut rand::rng(), shape.all(), shape.all()) {
+        ticks.tick().await;
+        if started.elapsed() > duration {
+            break;
+        }
+        let name = members::name(shape, number);
+        seen.lock().made.insert(name, Instant::now());
+        service.members().change(number, false);
+    }
+    tokio::time::sleep(PATIENCE).await;
+    watching.abort();
+    let mut seen = seen.lock();
+    seen.took.sort();
+    let at = |part: usize| seen.took.get(seen.took.len() * part / 100).copied();
+    Ok(Latencies {
+        median: at(50).context("no change was seen")?,
+        p99: at(99).context("no change was seen")?,
+        lost: seen.made.len(),
+    })
+}
+
+/// Follows all sets, until the task is aborted.
+async fn watch(
+    mut client: DiscoveryClient<Channel>,
+    shape: Shape,
+    seen: Arc<Mutex<Seen>>,
+) -> anyhow::Result<()> {
+    let watched = |number| WatchedSet {
+        set: Some(set(number)),
+        known_version: 0,
+    };
+    let request = WatchRequest {
+        sets: (0..shape.sets).map(watched).collect(),
+    };
+    let mut responses = client.watch(request).await?.into_inner();
+    while let Some(response) = responses.message().await? {
+        let Some(Event::Changes(changes)) = response.event else {
+            continue;
+        };
+        let mut seen = seen.lock();
+        for key in changes.removed {
+            if let Some(made) = seen.made.remove(&key.pod) {
+                seen.took.push(made.elapsed());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The process of the service, and the clusters that it watches.
+
+use std::{fs, net::SocketAddr, path::Path, sync::Arc};
+
+use anyhow::Context;
+use control_plane::request;
+use fedrs_tests::{
+    controller_process::{Controller, Program},
+    install_crds,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::Client;
+use serde_json::json;
+use sim_cluster::{Server, SimCluster};
+use tempfile::TempDir;
+
+use crate::members::{Members, Shape};
+
+const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/endpointsets";
+/// EndpointSets created at the same time.
+const CREATED_TOGETHER: usize = 64;
+
+/// The service, and its clusters.
+pub(crate) struct Service {
+    program: Program,
+    process: Option<Controller>,
+    members: Arc<Members>,
+    grpc: SocketAddr,
+    dns: SocketAddr,
+    _directory: TempDir,
+    _host: (SimCluster, Server),
+}
+
+impl Service {
+    /// Starts the clusters.
+    pub(crate) async fn prepare(program: &Path, shape: Shape) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let host = SimCluster::builder("host").nodes(0).start();
+        let server = host.serve(None).await?;
+        server.write_kubeconfig(&directory.path().join("host.yaml"))?;
+        let user = Client::new(host.service(), "default");
+        install_crds(&user).await;
+        create_sets(&user, shape).await?;
+        let members = Members::new(shape);
+        let address = Arc::clone(&members).serve().await?;
+        write_kubeconfigs(directory.path(), &address, shape)?;
+        let [grpc, dns, http] = free_ports()?;
+        let options = [
+            "--grpc",
+            &grpc.to_string(),
+            "--dns",
+            &dns.to_string(),
+            "--http",
+            &http.to_string(),
+        ];
+        let program = Program::of_discovery(program.to_owned(), directory.path(), &options);
+        Ok(Self {
+            program,
+            process: None,
+            members,
+            grpc,
+            dns,
+            _directory: directory,
+            _host: (host, server),
+        })
+    }
+
+    pub(crate) fn start(&mut self) -> anyhow::Result<()> {
+        self.process = Some(self.program.start()?);
+        Ok(())
+    }
+
+    /// Ends it, as a signal does.
+    pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
+        let process = self.process.take().context("it runs")?;
+        process.terminate().await
+    }
+
+    fn process(&self) -> anyhow::Result<&Controller> {
+        self.process.as_ref().context("it does not run")
+    }
+
+    /// Whether answers have begun.
+    pub(crate) async fn is_ready(&self) -> bool {
+        match self.process() {
+            Ok(process) => process.is_ready().await,
+            Err(_) => false,
+        }
+    }
+
+    /// The resident bytes, now and at most.
+    pub(crate) fn memory(&self) -> anyhow::Result<(u64, u64)> {
+        self.process()?.memory()
+    }
+
+    /// The CPU time that it has used, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        self.process()?.cpu_seconds()
+    }
+
+    pub(crate) fn members(&self) -> &Arc<Members> {
+        &self.members
+    }
+
+    pub(crate) fn grpc(&self) -> SocketAddr {
+        self.grpc
+    }
+
+    pub(crate) fn dns(&self) -> SocketAddr {
+        self.dns
+    }
+}
+
+async fn create_sets(user: &Client, shape: Shape) -> anyhow::Result<()> {
+    let set = |number: usize| {
+        json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": format!("set-{number}") },
+            "spec": {
+                "source": { "selector": { "matchLabels": { "app": format!("set-{number}") } } },
+                "ports": [{ "name": "http", "port": "http" }],
+            },
+        })
+    };
+    stream::iter((0..shape.sets).map(set))
+        .map(|set| async move { request(user, "POST", SETS, &set).await })
+        .buffer_unordered(CREATED_TOGETHER)
+        .try_for_each(|_| async { Ok(()) })
+        .await?;
+    Ok(())
+}
+
+fn write_kubeconfigs(directory: &Path, address: &str, shape: Shape) -> anyhow::Result<()> {
+    let kubeconfigs = directory.join("members");
+    fs::create_dir(&kubeconfigs)?;
+    for name in (0..shape.members).map(|number| format!("m-{number}")) {
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "member",
+            "clusters": [{ "name": "member", "cluster": { "server": format!("{address}/{name}") } }],
+            "users": [{ "name": "member", "user": {} }],
+            "contexts": [{ "name": "member", "context": { "cluster": "member", "user": "member" } }],
+        });
+        fs::write(
+            kubeconfigs.join(format!("{name}.yaml")),
+            kubeconfig.to_string(),
+        )?;
+    }
+    Ok(())
+}
+
+/// Addresses that are free now, and probably still when the service listens.
+fn free_ports() -> anyhow::Result<[SocketAddr; 3]> {
+    let listen = || std::net::TcpListener::bind("127.0.0.1:0");
+    let listeners = [listen()?, listen()?, listen()?];
+    let addresses = listeners.iter().map(std::net::TcpListener::local_addr);
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+    Ok(<[SocketAddr; 3]>::try_from(addresses).expect("as many as there are listeners"))
+}
