@@ -48,10 +48,11 @@ impl Facts {
 
     /// The pods that exist, or only those that are ready.
     pub(crate) fn existing(&self, only_ready: bool) -> BTreeSet<&PodKey> {
-        let pods = self.0.iter().filter(|(_, fact)| match only_ready {
-            true => fact.ready_since.is_some(),
-            false => fact.gone_since.is_none(),
-        });
+        let is_one = |fact: &Fact| {
+            let exists = fact.gone_since.is_none();
+            exists && (fact.ready_since.is_some() || !only_ready)
+        };
+        let pods = self.0.iter().filter(|(_, fact)| is_one(fact));
         pods.map(|(key, _)| key).collect()
     }
 }
