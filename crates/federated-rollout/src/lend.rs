@@ -1,9 +1,10 @@
 //! Which members get a loan, and how much.
 //!
 //! What is free is shared out evenly among the members that wait, those with the fewest replicas first, so that what these
-//! don't need is left for the others. What is already unavailable in a member is lent in any case: nothing is lost
-//! by that, and broken pods are replaced at once. Only if no member waits, loans that are out become larger, at least by half
-//! each time, so that the last member doesn't roll with a small part of the budget.
+//! don't need is left for the others. What is already unavailable in a member is lent also if the budget is in use: nothing is lost
+//! by that, and broken pods are replaced at once. But all loans together are within the budget, apart from pods without a node: pods
+//! that are unavailable for a moment, or have just been created, become available, and the loans stay. Only if no member waits, loans that are out become
+//! larger, at least by half each time, so that the last member doesn't roll with a small part of the budget.
 
 use std::collections::BTreeMap;
 
@@ -216,8 +217,13 @@ impl Share {
             .unavailable
             .saturating_sub(found.uncertain)
             .max(before.unavailable.min(own.unavailable));
+        // What the next step would recall, here or elsewhere, would be given and taken for ever.
+        let left = recall::left(rollout, state, member);
+        let unavailable = (idle + self.more.unavailable).min(found.replicas);
+        // What has no node can't become available beside what is lent: others run in its place.
+        let most = left.unavailable + found.pending.min(own.unavailable);
         let wanted = Strategy::new(
-            (idle + self.more.unavailable).min(found.replicas),
+            unavailable.min(most),
             (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),
         );
         // One pod beyond its replicas runs, or may run, anyway. Replicas beyond N may use up the surge until the rollout has ended:
@@ -242,9 +248,7 @@ impl Share {
         let kept = loan.filter(|_| !is_replaced || rollout.speed.is_some());
         let kept = kept.map_or(Strategy::default(), |_| before);
         let strategy = self.at_speed(rollout, found, wanted, (before, kept), is_replaced)?;
-        // What the next step would recall, here or elsewhere, would be given and taken for ever.
-        let left = recall::left(rollout, state, member);
-        if strategy.surge > left.surge {
+        if strategy.unavailable > most || strategy.surge > left.surge {
             return Err(Refusal::Budget);
         }
         if strategy.pods() > left.pods {

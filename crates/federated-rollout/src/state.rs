@@ -34,7 +34,8 @@ pub struct State {
 pub struct Loan {
     /// The most that the member's strategy may be.
     pub strategy: Strategy,
-    /// The part of `strategy.unavailable` that is beyond the budget, because as many pods were broken when it was lent.
+    /// The part of `strategy.unavailable` that is beyond the budget, because as many pods had no node when it was lent; for evictions,
+    /// because as many were not available.
     pub beyond: u64,
     /// The revision whose template is to be written with it.
     pub revision: String,

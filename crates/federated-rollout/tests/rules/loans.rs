@@ -58,7 +58,9 @@ fn l6_a_loan_is_recorded_before_it_is_written() {
 #[case::l14_what_the_small_ones_leave(&[("a", old(9)), ("b", old(1))], 6, 0, &[("a", 5, 0), ("b", 1, 0)])]
 #[case::l14_not_to_all(&[("a", old(3)), ("b", old(3)), ("c", old(3))], 1, 1, &[("a", 1, 1)])]
 #[case::l14_broken_pods_use_the_budget(&[("a", old(3)), ("b", Deployment { revision: "new", available: 1, ..old(3) })], 2, 0, &[])]
-#[case::l14_broken_pods_are_lent_for_free(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, ..old(3) })], 1, 0, &[("b", 3, 0)])]
+#[case::l14_broken_pods_are_lent_within_the_budget(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, ..old(3) })], 2, 0, &[("b", 2, 0)])]
+#[case::l14_pods_without_a_node_are_lent_beyond_it(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, pending: 3, ..old(3) })], 2, 0, &[("b", 3, 0)])]
+#[case::l14_pods_that_are_being_created_are_not(&[("a", Deployment { available: 1, updated_available: 1, ..old(9) }), ("b", Deployment { available: 2, updated_available: 2, ..old(9) })], 1, 0, &[("a", 1, 0)])]
 #[case::l14_pods_that_may_run_are_not(&[("a", old(3)), ("b", Deployment { available: 0, updated_available: 0, uncertain: 2, ..old(3) })], 1, 0, &[("b", 1, 0)])]
 fn l14_loans_share_the_budget(
     #[case] found: &[(&str, Deployment<'static>)],
@@ -219,9 +221,9 @@ fn l14_what_is_in_effect_without_a_loan_is_not_lent_beyond_the_budget() {
     let rollout = rollout(&members, 2, 1);
     let recorded = state(&[("eu", lends(0, 1))]);
     let decision = step(&rollout, &recorded, at(0));
-    assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 9, 0)]);
+    assert_eq!(lent(&decision), [("eu", 0, 1), ("us", 2, 0)]);
     let decision = step(&rollout, &decision.state, at(0));
-    assert_eq!(actions(&decision), [("us", Action::Roll(lends(9, 0)))]);
+    assert_eq!(actions(&decision), [("us", Action::Roll(lends(2, 0)))]);
     // The user took the surge away while a version that never becomes available was rolled out with it.
     let stuck = Deployment {
         pods: 4,
