@@ -187,7 +187,8 @@ pub struct FederatedDeploymentSpec {
     /// Stops rollouts. Scaling, repair and moves between clusters go on (L8). Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
-    /// Stops every change in the members (L8). The controller still watches them and updates the status. Defaults to false.
+    /// Stops every change in the members (L8): those that roll are paused, and nothing else is written. The controller still watches
+    /// them and updates the status. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }

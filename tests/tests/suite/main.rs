@@ -201,6 +201,7 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(rollouts::l6_a_set_is_scaled_during_a_rollout),
         scenario!(rollouts::l8_a_paused_rollout_scales_and_goes_on_later),
         scenario!(rollouts::l8_a_pause_stops_members_that_roll),
+        scenario!(rollouts::l8_stopped_stops_members_that_roll),
         scenario!(rollouts::l10_a_bad_version_stops_by_itself_and_never_locks),
         scenario!(rollouts::l10_a_bad_version_is_undone_if_asked_for),
         scenario!(rollouts::l14_steps_have_an_order_and_wait_for_approval),

@@ -213,14 +213,22 @@ async fn are_paused(env: &TestEnvironment, version: &str) -> bool {
 
 /// While a rollout is paused no more pods are updated; it is completed after that. The 15 s are for pods that must not change.
 pub(crate) async fn l8_a_pause_stops_members_that_roll(env: &mut TestEnvironment) {
+    members_that_roll_stop(env, "paused").await;
+}
+
+pub(crate) async fn l8_stopped_stops_members_that_roll(env: &mut TestEnvironment) {
+    members_that_roll_stop(env, "stopped").await;
+}
+
+/// While the `field` of the spec is true, no pod is updated.
+async fn members_that_roll_stop(env: &mut TestEnvironment, field: &str) {
     let pods = started(env, &web(json!({ "replicas": 15, "minReadySeconds": 4 }))).await;
     env.patch("web", &version(2, true)).await;
     env.wait_until("some pods are updated", 60, async |env| {
         updated(env, "2").await > 0
     })
     .await;
-    env.patch("web", &json!({ "spec": { "paused": true } }))
-        .await;
+    env.patch("web", &json!({ "spec": { field: true } })).await;
     env.wait_until("the members that roll have stopped", 60, async |env| {
         are_paused(env, "2").await
     })
@@ -229,8 +237,7 @@ pub(crate) async fn l8_a_pause_stops_members_that_roll(env: &mut TestEnvironment
     assert!(at_pause < 15, "the pause came too late");
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert_eq!(updated(env, "2").await, at_pause);
-    env.patch("web", &json!({ "spec": { "paused": false } }))
-        .await;
+    env.patch("web", &json!({ "spec": { field: false } })).await;
     until_rolled_out(env, "2", 15).await;
     pods.assert_never_below(13);
     pods.assert_never_above(15);

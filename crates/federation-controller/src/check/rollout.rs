@@ -1,7 +1,8 @@
 //! The rollout of a FederatedDeployment: what the members show, in the terms of `federated-rollout`, and what that decides.
 
 use federated_rollout::{
-    Account, Decision, Deployment, LocalSet, Member, MemberState, Rollout, State, Strategy, step,
+    Account, Action, Decision, Deployment, LocalSet, Member, MemberState, Rollout, State, Strategy,
+    step,
 };
 use fedrs_api::revision_name;
 use jiff::Timestamp;
@@ -26,6 +27,7 @@ pub(super) fn decide(
 ) -> Option<Decision> {
     let rollout = snapshot.rollout.as_ref()?;
     let settings = rollout.settings;
+    let is_stopped = snapshot.frs.paused;
     let names: Vec<_> = members.iter().map(|member| &*member.member.name).collect();
     let step_members = settings.order.step_members(&names);
     let revisions = members.iter().map(|member| member.revision(snapshot));
@@ -48,16 +50,15 @@ pub(super) fn decide(
         speed: settings.order.speed,
         steps: &settings.order.steps(&step_members),
         approvals: &settings.order.approvals(),
-        paused: settings.paused,
+        paused: settings.paused || is_stopped,
         progress_deadline: settings.progress_deadline,
         on_failure: settings.order.on_failure,
         members: &members,
     };
     let recorded = &rollout.recorded.state;
     let decision = step(&input, recorded, now);
-    let is_stopped = snapshot.frs.paused;
     Some(if is_stopped || writes == Writes::None {
-        Decision {
+        let decided = Decision {
             account: Account::of(&input, recorded),
             state: State {
                 // The progress deadline begins anew once the set is no longer stopped.
@@ -65,11 +66,37 @@ pub(super) fn decide(
                 ..recorded.clone()
             },
             next: None,
-            ..decision
+            ..decision.clone()
+        };
+        if is_stopped {
+            pauses(decided, &decision.state, &members)
+        } else {
+            decided
         }
     } else {
         decision
     })
+}
+
+/// What stops the members that roll, as when the rollout is paused, and nothing else: their own controllers would go on. That is
+/// recorded first.
+fn pauses(decided: Decision, next: &State, members: &[Member<'_>]) -> Decision {
+    let is_local = |name: &str| {
+        let member = members.iter().find(|member| member.name == name);
+        let deployment = member.and_then(|member| member.deployment.as_ref());
+        deployment.is_some_and(|found| found.local.is_some())
+    };
+    let mut decided = decided;
+    decided.writes.retain(|write| match write.action {
+        Action::Pause => true,
+        // A LocalReplicaSet without a loan is paused.
+        Action::Shrink(_) => is_local(&write.member),
+        _ => false,
+    });
+    for (name, loan) in &mut decided.state.loans {
+        loan.paused |= next.loans.get(name).is_some_and(|next| next.paused);
+    }
+    decided
 }
 
 impl MemberEvaluation<'_> {

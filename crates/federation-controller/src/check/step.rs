@@ -50,7 +50,8 @@ pub(super) struct MemberStep {
 }
 
 impl Step {
-    /// The next step to `plan`, and of the `rollout`; nothing changes without a plan, or while the set is paused.
+    /// The next step to `plan`, and of the `rollout`; nothing changes without a plan. While the set is stopped, nothing but what stops
+    /// members that roll.
     pub(super) fn take(
         snapshot: &Snapshot<'_>,
         members: &[MemberEvaluation<'_>],
@@ -65,7 +66,7 @@ impl Step {
             Some(plan) => next_replicas(members, (plan, rollout, &held), now, snapshot.settings),
             None => members.iter().map(MemberEvaluation::requested).collect(),
         };
-        let plan = plan.filter(|_| !snapshot.frs.paused);
+        let is_stopped = snapshot.frs.paused;
         let mut actions = Vec::new();
         let mut steps = Vec::with_capacity(members.len());
         for (index, (member, next)) in members.iter().zip(next).enumerate() {
@@ -77,10 +78,12 @@ impl Step {
                 held_until: None,
                 writes: member.writes.clone(),
             };
+            let rolled = rolled(member, rollout, now);
             if let Some(plan) = plan
                 && member.eligibility.is_writable()
+                && (!is_stopped || rolled.is_some())
             {
-                let change = rolled(member, rollout, now).or_else(|| {
+                let change = rolled.or_else(|| {
                     let revision =
                         rollout.and_then(|rollout| rollout.created.get(index)?.as_deref());
                     change(snapshot, member, (next, revision), now)

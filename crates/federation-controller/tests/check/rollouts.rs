@@ -229,6 +229,41 @@ fn l8_paused_stops_rollouts_and_stopped_stops_every_change() {
     }
 }
 
+/// Their own controllers would go on. That it is the set that pauses them is recorded first.
+#[test]
+fn l8_stopped_pauses_members_that_roll_and_writes_nothing_else() {
+    let world = World::new(json!({}));
+    let lent = world.check();
+    let mut world = world.recording(&lent);
+    let loan = world.recorded.state.loans.get_mut("a").unwrap();
+    let strategy = loan.strategy;
+    world.deployment(0).updated_replicas = 1;
+    let [unavailable, surge] =
+        [strategy.unavailable, strategy.surge].map(|pods| pods.try_into().unwrap());
+    let live = &mut world.deployment(0).strategy;
+    (live.max_unavailable, live.max_surge) = (unavailable, surge);
+    world.set(0).generation += 1;
+    world.set(0).observed_generation += 1;
+    world.deployment.set.paused = true;
+    // A scaling waits as well.
+    world.deployment.set.replicas += 3;
+    let recorded = world.check();
+    assert!(recorded.actions.is_empty(), "{:?}", recorded.actions);
+    let decided = world.recording(&recorded).check();
+    let actions: Vec<_> = decided.actions.iter().collect();
+    let [action] = actions[..] else {
+        panic!("{actions:?}");
+    };
+    let is_pause = |change: &SetChange| {
+        let action = RolloutAction::Pause;
+        matches!(change, SetChange::Rollout { action: found, .. } if *found == action)
+    };
+    assert!(
+        action.member == "a" && is_pause(&action.change),
+        "{action:?}"
+    );
+}
+
 /// A set may be stopped for longer than its progress deadline: nothing has failed by that.
 #[test]
 fn l14_the_progress_deadline_begins_anew_when_a_set_is_no_longer_stopped() {

@@ -1,7 +1,7 @@
 //! What users have switched off: changes of a set that is paused or invalid (F4), and more replicas in a member that is
 //! cordoned, drained, or does not take the namespace.
 
-use sim_cluster::Change;
+use sim_cluster::{Change, Object};
 use tokio::time::Duration;
 
 use super::{
@@ -20,12 +20,28 @@ pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> O
         FrsState::Spec(None) => true,
         FrsState::Absent | FrsState::Deleted(_) => false,
     };
-    if observed.states_within(name, decided_before).all(is_off) {
+    if observed.states_within(name, decided_before).all(is_off) && !is_pause(change) {
         return Some(format!(
             "{name} in {member} is changed, but it is paused or invalid"
         ));
     }
     grows_closed(observed, member, change, decided_before)
+}
+
+/// Whether all that is changed is that the member's own controller stops rolling.
+fn is_pause(change: &Change) -> bool {
+    let others = |object: &Object| {
+        let mut spec = object["spec"].clone();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.remove("paused");
+            spec.remove("deploymentStrategy");
+        }
+        spec
+    };
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => new["spec"]["paused"] == true && others(old) == others(new),
+        _ => false,
+    }
 }
 
 /// More replicas in a member that takes none.

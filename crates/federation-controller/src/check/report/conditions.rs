@@ -390,6 +390,10 @@ fn paused(decision: &Decision<'_>) -> (ConditionType, ConditionReason, Option<St
         SetKind::FederatedReplicaSet => (ConditionReason::Paused, "paused"),
         SetKind::FederatedDeployment => (ConditionReason::Stopped, "stopped"),
     };
-    let message = format!("spec.{field} is true: the members are not changed");
+    let rolling = match frs.key.kind {
+        SetKind::FederatedReplicaSet => "",
+        SetKind::FederatedDeployment => ", apart from a pause of those that roll",
+    };
+    let message = format!("spec.{field} is true: the members are not changed{rolling}");
     (ConditionType::Paused, reason, frs.paused.then_some(message))
 }
