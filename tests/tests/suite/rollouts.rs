@@ -184,7 +184,6 @@ pub(crate) async fn l8_a_paused_rollout_scales_and_goes_on_later(env: &mut TestE
     pods.assert_never_below(9);
 }
 
-/// The pods of the bad version use the budget; a good version replaces them at once.
 /// How many pods have the version in all members, as their Deployments say.
 async fn updated(env: &TestEnvironment, version: &str) -> u64 {
     let mut updated = 0;
@@ -243,6 +242,7 @@ async fn members_that_roll_stop(env: &mut TestEnvironment, field: &str) {
     pods.assert_never_above(15);
 }
 
+/// The pods of the bad version use the budget; a good version replaces them at once.
 pub(crate) async fn l10_a_bad_version_stops_by_itself_and_never_locks(env: &mut TestEnvironment) {
     let fields = json!({ "progressDeadlineSeconds": 15 });
     let pods = started(env, &web(fields)).await;
