@@ -25,6 +25,9 @@ pub(crate) fn left(rollout: &Rollout<'_>, state: &State, member: &Member<'_>) ->
         surge,
         pods: rollout.speed.map_or(u64::MAX, |speed| speed.portion),
     };
+    if is_planted(PlantedBug::BudgetLentTwice) {
+        return all;
+    }
     let others = (rollout.members.iter()).filter(|other| other.name != member.name);
     let loans = others.filter_map(|other| loan_of(other, state));
     loans.fold(all, |left, loan| Left {

@@ -175,8 +175,8 @@ pub(crate) async fn dns(
 
 /// Whether it answers the query with all endpoints: not cut off, without an error.
 fn is_whole(answer: &[u8], id: u16, shape: Shape) -> bool {
-    // Not cut off, and no code of an error.
-    let is_fine = |flags: &[u8]| flags[0] & 0x02 == 0 && flags[1] % 16 == 0;
+    // Not cut off, and the code in the last four bits is that of no error.
+    let is_fine = |flags: &[u8]| flags[0] & 0x02 == 0 && flags[1] << 4 == 0;
     let count = answer
         .get(6..8)
         .map(|count| u16::from_be_bytes([count[0], count[1]]));
