@@ -23,6 +23,7 @@ use tonic::transport::{Channel, Endpoint};
 use crate::{
     members::{self, Shape},
     service::Service,
+    until,
 };
 
 /// Connections of gRPC, and sockets of DNS.
@@ -188,6 +189,8 @@ fn is_whole(answer: &[u8], id: u16, shape: Shape) -> bool {
 /// Changes of pods, by the names of these: when they were made, until the client knows, and then how long that took.
 #[derive(Default)]
 struct Seen {
+    /// Sets that the client has.
+    sets: usize,
     made: HashMap<String, Instant>,
     took: Vec<Duration>,
 }
@@ -202,6 +205,10 @@ pub(crate) async fn changes(
     let seen = Arc::new(Mutex::new(Seen::default()));
     let client = DiscoveryClient::new(channel(service.grpc()).await?);
     let watching = tokio::spawn(watch(client, shape, Arc::clone(&seen)));
+    until("a client has all sets", async || {
+        seen.lock().sets == shape.sets
+    })
+    .await?;
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / a_second);
     let started = Instant::now();
     // Each of them once stops being ready, and so leaves its set.
@@ -241,14 +248,17 @@ async fn watch(
     };
     let mut responses = client.watch(request).await?.into_inner();
     while let Some(response) = responses.message().await? {
-        let Some(Event::Changes(changes)) = response.event else {
-            continue;
-        };
         let mut seen = seen.lock();
-        for key in changes.removed {
-            if let Some(made) = seen.made.remove(&key.pod) {
-                seen.took.push(made.elapsed());
+        match response.event {
+            Some(Event::Endpoints(_)) => seen.sets += 1,
+            Some(Event::Changes(changes)) => {
+                for key in changes.removed {
+                    if let Some(made) = seen.made.remove(&key.pod) {
+                        seen.took.push(made.elapsed());
+                    }
+                }
             }
+            Some(Event::Problem(_)) | None => {}
         }
     }
     Ok(())
