@@ -73,7 +73,7 @@ const BUGS: [Planted; 14] = {
         of(B::TemplateBlocksScaling, 263, &[I::Reached]),
         of(B::OwnerIgnoredByDeletion, 9, &[I::OnlyOurs, I::NoDeletion]),
         of(B::LostScaleDownForgotten, 144, DIP),
-        of(B::RequestedIsAvailable, 6, DIP),
+        of(B::RequestedIsAvailable, 1, DIP),
         of(B::SurgeOfEachCluster, 40, &[I::NoSurplus]),
         of(B::DeletionLostInRelist, 73, &[I::Reached, I::Settled]),
         of(B::StatusNotCompared, 51, &[I::Settled]),
