@@ -8,6 +8,7 @@
 //! wait that times out prints the state of the clusters, the events and the log.
 
 pub mod controller_process;
+pub mod generated_members;
 pub mod kstatus;
 mod local_manifests;
 pub mod measured_cluster;

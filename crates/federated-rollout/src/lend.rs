@@ -3,8 +3,9 @@
 //! What is free is shared out evenly among the members that wait, those with the fewest replicas first, so that what these
 //! don't need is left for the others. What is already unavailable in a member is lent also if the budget is in use: nothing is lost
 //! by that, and broken pods are replaced at once. But all loans together are within the budget, apart from pods without a node: pods
-//! that are unavailable for a moment, or have just been created, become available, and the loans stay. Only if no member waits, loans that are out become
-//! larger, at least by half each time, so that the last member doesn't roll with a small part of the budget.
+//! that are unavailable for a moment, or have just been created, become available, and the loans stay. Only if no member waits,
+//! loans that are out become larger, at least by half each time, so that the last member doesn't roll with a small part of the
+//! budget.
 
 use std::collections::BTreeMap;
 

@@ -1,18 +1,11 @@
 //! Files of a directory: their names, owners, and what is wrong with them.
 
-use std::{
-    collections::BTreeMap, fs::File, os::unix::fs::PermissionsExt, sync::Arc, time::Instant,
-};
+use std::{collections::BTreeMap, fs::File, os::unix::fs::PermissionsExt, sync::Arc};
 
 use rstest::rstest;
 
 use super::*;
-use crate::{
-    catalog::{Catalog, Lookup},
-    kept::Mark,
-    pod::Pod,
-    set::SetKey,
-};
+use crate::{kept::Mark, pod::Pod, set::SetKey};
 
 const NAMESPACES: usize = 100;
 
@@ -149,42 +142,4 @@ fn d3_a_failure_names_the_file_and_leaves_the_old_one() {
     fs::create_dir_all(directory.0.join("host.snapshot.tmp/x")).unwrap();
     directory.write_host(&host(2), 2).unwrap_err();
     assert_eq!(directory.load().host.unwrap().sets.len(), 1);
-}
-
-/// Prints how long a start takes: `FEDRS_PODS=1000000 cargo test --release -p discovery start_from -- --ignored --nocapture`
-#[test]
-#[ignore = "prints times"]
-fn d3_start_from_snapshots_of_many_pods() {
-    const MEMBERS: usize = 50;
-    let pods = std::env::var("FEDRS_PODS").map_or(100_000, |pods| pods.parse().unwrap());
-    let (_parent, directory) = directory();
-    directory.prepare().unwrap();
-    let began = Instant::now();
-    directory
-        .write_host(&host(pods / MEMBERS / 100), 1)
-        .unwrap();
-    for index in 0..MEMBERS {
-        let member = member(&format!("member-{index}"), pods / MEMBERS);
-        directory.write_member(&member, 1).unwrap();
-    }
-    let written = began.elapsed();
-    let bytes = fs::read_dir(&directory.0).unwrap();
-    let bytes: u64 = bytes
-        .map(|file| file.unwrap().metadata().unwrap().len())
-        .sum();
-    let began = Instant::now();
-    let loaded = directory.load();
-    let read = began.elapsed();
-    let catalog = Catalog::waiting_for(["EndpointSets"]);
-    catalog.load(loaded);
-    let applied = began.elapsed();
-    catalog.members_known();
-    let answering = began.elapsed();
-    let Lookup::Found(snapshot) = catalog.lookup(&SetKey::new("n00", "set-0")) else {
-        panic!("it answers");
-    };
-    assert_eq!(snapshot.endpoints.len(), 100 * MEMBERS);
-    println!(
-        "{pods} pods, {bytes} bytes: made and written in {written:?}; read {read:?}, applied {applied:?}, answering {answering:?}"
-    );
 }

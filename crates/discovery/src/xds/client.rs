@@ -74,27 +74,27 @@ pub(super) struct Response {
 }
 
 impl Client {
-    /// The client asks for something.
+    /// The client asks for something. Returns whether it wants resources that it did not want.
     ///
     /// # Errors
     /// If it wants too many resources.
-    pub(super) fn ask(&mut self, ask: Ask) -> Result<(), TooMany> {
+    pub(super) fn ask(&mut self, ask: Ask) -> Result<bool, TooMany> {
         let Ask {
             kind, nonce, wants, ..
         } = ask;
         let followed = self.types.entry(kind).or_default();
-        match wants {
+        let has_new = match wants {
             // About an earlier response: the client has another one, and will ask again.
-            Wants::These(_) if !followed.is_current(&nonce) => {}
+            Wants::These(_) if !followed.is_current(&nonce) => false,
             Wants::These(names) => followed.set(kind, names),
             Wants::Changes {
                 subscribe,
                 unsubscribe,
                 has,
             } => followed.change(kind, subscribe, &unsubscribe, has),
-        }
+        };
         let is_too_much = followed.subscription.len() > MAX_RESOURCES;
-        (!is_too_much).then_some(()).ok_or(TooMany(kind))
+        (!is_too_much).then_some(has_new).ok_or(TooMany(kind))
     }
 
     /// What the client wants of a type.
@@ -153,11 +153,13 @@ impl Followed {
         nonce.is_empty() || nonce == self.nonce.to_string()
     }
 
-    fn set(&mut self, kind: ResourceType, mut names: BTreeSet<String>) {
+    fn set(&mut self, kind: ResourceType, mut names: BTreeSet<String>) -> bool {
         self.has_named |= !names.is_empty();
         let is_all = names.remove(ALL) || !self.has_named;
-        self.subscription.set_names(&names);
+        let has_new = self.subscription.set_names(names);
+        let wanted_all = self.subscription.wants_all();
         self.subscription.set_all(is_all && kind.is_whole());
+        has_new || self.subscription.wants_all() && !wanted_all
     }
 
     fn change(
@@ -166,7 +168,8 @@ impl Followed {
         subscribe: Vec<String>,
         unsubscribe: &[String],
         has: HashMap<String, String>,
-    ) {
+    ) -> bool {
+        let has_new = !subscribe.is_empty() || !has.is_empty();
         let is_first = !std::mem::replace(&mut self.has_named, true);
         let is_all = subscribe.iter().any(|name| name == ALL) || is_first && subscribe.is_empty();
         if is_all && kind.is_whole() {
@@ -186,6 +189,7 @@ impl Followed {
                 self.subscription.client_has(name, version);
             }
         }
+        has_new || is_first
     }
 }
 

@@ -262,7 +262,7 @@ fn s5_a_client_follows_so_many_resources_and_no_more() {
         .collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let (most, one) = names.split_at(MAX_RESOURCES);
-    assert_eq!(client.ask(changes(Route, most, &[], &[])), Ok(()));
+    assert_eq!(client.ask(changes(Route, most, &[], &[])), Ok(true));
     let too_many = client.ask(changes(Route, one, &[], &[])).unwrap_err();
     let text = "more than 20000 resources of the type RouteConfiguration";
     assert_eq!(too_many.to_string(), text);

@@ -121,9 +121,11 @@ impl<R> Connection<R> {
                 "an xDS client does not use a response"
             );
         }
-        self.must_watch = true;
         let asked = self.client.ask(ask);
-        asked.map_err(|error| Status::resource_exhausted(error.to_string()))
+        let has_new = asked.map_err(|error| Status::resource_exhausted(error.to_string()))?;
+        // Most requests only confirm a response.
+        self.must_watch |= has_new;
+        Ok(())
     }
 
     fn changed(&mut self, change: Change) {

@@ -22,7 +22,8 @@ pub(super) struct Subscription {
     must_respond: bool,
 }
 
-#[derive(Debug)]
+/// By default that of a client that has not asked for it by name.
+#[derive(Debug, Default)]
 struct Interest {
     /// Whether the client asked for it by name.
     is_named: bool,
@@ -30,20 +31,13 @@ struct Interest {
 }
 
 /// What the client has of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Has {
+    #[default]
     Nothing,
     Version(u64),
     /// It knows that there is none.
     Absent,
-}
-
-impl Interest {
-    /// That of a client that wants all resources.
-    const OF_ALL: Self = Self {
-        is_named: false,
-        has: Has::Nothing,
-    };
 }
 
 /// What has to be looked at.
@@ -92,8 +86,7 @@ impl Subscription {
 
     /// The client wants a resource. Sent again if `again`, also if the client has it.
     pub(super) fn add(&mut self, name: String, again: bool) {
-        let interest = self.resources.entry(name.clone());
-        let interest = interest.or_insert(Interest::OF_ALL);
+        let interest = self.resources.entry(name.clone()).or_default();
         interest.is_named = true;
         if again {
             interest.has = Has::Nothing;
@@ -105,8 +98,7 @@ impl Subscription {
     pub(super) fn client_has(&mut self, name: String, version: u64) {
         let is_wanted = self.wants_all || self.resources.contains_key(&name);
         if is_wanted {
-            let interest = self.resources.entry(name.clone());
-            interest.or_insert(Interest::OF_ALL).has = Has::Version(version);
+            self.resources.entry(name.clone()).or_default().has = Has::Version(version);
             self.due.names.insert(name);
         }
     }
@@ -122,8 +114,8 @@ impl Subscription {
         }
     }
 
-    /// The client wants these by name, and no others.
-    pub(super) fn set_names(&mut self, names: &BTreeSet<String>) {
+    /// The client wants these by name, and no others. Returns whether it did not want one of them.
+    pub(super) fn set_names(&mut self, names: BTreeSet<String>) -> bool {
         let known = self.resources.iter();
         let named = known.filter(|(_, interest)| interest.is_named);
         let others = named
@@ -132,11 +124,18 @@ impl Subscription {
         for name in others.cloned().collect::<Vec<_>>() {
             self.remove(&name);
         }
+        let mut has_new = false;
         for name in names {
-            if self.resources.get(name).is_none_or(|known| !known.is_named) {
-                self.add(name.clone(), false);
+            if self
+                .resources
+                .get(&name)
+                .is_none_or(|known| !known.is_named)
+            {
+                self.add(name, false);
+                has_new = true;
             }
         }
+        has_new
     }
 
     /// The resources of a set have to be looked at.
@@ -164,8 +163,9 @@ impl Subscription {
             let has = match world.resource(kind, &name) {
                 Known::Resource(resource) => {
                     let has = Has::Version(resource.version);
-                    news.updated
-                        .extend(Some(resource).filter(|_| has != interest.has));
+                    if has != interest.has {
+                        news.updated.push(resource);
+                    }
                     has
                 }
                 Known::Absent if !interest.is_named => {
@@ -174,8 +174,9 @@ impl Subscription {
                     continue;
                 }
                 Known::Absent => {
-                    news.removed
-                        .extend(Some(name).filter(|_| interest.has != Has::Absent));
+                    if interest.has != Has::Absent {
+                        news.removed.push(name);
+                    }
                     Has::Absent
                 }
                 Known::Unknown => interest.has,
@@ -201,7 +202,7 @@ impl Subscription {
                 sets.iter().cloned().collect()
             };
             for name in sets.iter().flat_map(|key| world.ports(key)) {
-                self.resources.entry(name).or_insert(Interest::OF_ALL);
+                self.resources.entry(name).or_default();
             }
         }
         if is_all {

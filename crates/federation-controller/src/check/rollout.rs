@@ -56,47 +56,37 @@ pub(super) fn decide(
         members: &members,
     };
     let recorded = &rollout.recorded.state;
-    let decision = step(&input, recorded, now);
-    Some(if is_stopped || writes == Writes::None {
-        let decided = Decision {
-            account: Account::of(&input, recorded),
-            state: State {
-                // The progress deadline begins anew once the set is no longer stopped.
-                progressed: recorded.progressed.filter(|_| !is_stopped),
-                ..recorded.clone()
-            },
-            next: None,
-            ..decision.clone()
-        };
+    let mut decision = step(&input, recorded, now);
+    if is_stopped || writes == Writes::None {
+        decision.account = Account::of(&input, recorded);
+        decision.next = None;
+        let next = std::mem::replace(&mut decision.state, recorded.clone());
         if is_stopped {
-            pauses(decided, &decision.state, &members)
-        } else {
-            decided
+            only_pause(&mut decision, &next, &members);
         }
-    } else {
-        decision
-    })
+    }
+    Some(decision)
 }
 
-/// What stops the members that roll, as when the rollout is paused, and nothing else: their own controllers would go on. That is
-/// recorded first.
-fn pauses(decided: Decision, next: &State, members: &[Member<'_>]) -> Decision {
+/// Leaves of a `decision` what stops the members that roll: their own controllers would go on. That it pauses them is recorded
+/// first, as `next` has it.
+fn only_pause(decision: &mut Decision, next: &State, members: &[Member<'_>]) {
     let is_local = |name: &str| {
         let member = members.iter().find(|member| member.name == name);
         let deployment = member.and_then(|member| member.deployment.as_ref());
         deployment.is_some_and(|found| found.local.is_some())
     };
-    let mut decided = decided;
-    decided.writes.retain(|write| match write.action {
+    decision.writes.retain(|write| match write.action {
         Action::Pause => true,
         // A LocalReplicaSet without a loan is paused.
         Action::Shrink(_) => is_local(&write.member),
         _ => false,
     });
-    for (name, loan) in &mut decided.state.loans {
+    for (name, loan) in &mut decision.state.loans {
         loan.paused |= next.loans.get(name).is_some_and(|next| next.paused);
     }
-    decided
+    // The progress deadline begins anew once the set is no longer stopped.
+    decision.state.progressed = None;
 }
 
 impl MemberEvaluation<'_> {

@@ -28,7 +28,7 @@ pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> O
     grows_closed(observed, member, change, decided_before)
 }
 
-/// Whether all that is changed is that the member's own controller stops rolling.
+/// Whether all that is changed is that the member's own controller stops rolling: a LocalReplicaSet has nothing lent any more.
 fn is_pause(change: &Change) -> bool {
     let others = |object: &Object| {
         let mut spec = object["spec"].clone();
@@ -38,10 +38,13 @@ fn is_pause(change: &Change) -> bool {
         }
         spec
     };
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => new["spec"]["paused"] == true && others(old) == others(new),
-        _ => false,
-    }
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return false;
+    };
+    let strategy = &new["spec"]["deploymentStrategy"];
+    let is_taken_back =
+        *strategy == old["spec"]["deploymentStrategy"] || strategy["maxUnavailable"] == 0;
+    new["spec"]["paused"] == true && is_taken_back && others(old) == others(new)
 }
 
 /// More replicas in a member that takes none.

@@ -14,6 +14,7 @@ use discovery_proto::{
     watch_response::Event,
 };
 use endpoint_resolver::Resolver;
+use fedrs_tests::generated_members::until;
 use futures::future::try_join_all;
 use parking_lot::Mutex;
 use rand::RngExt;
@@ -23,7 +24,6 @@ use tonic::transport::{Channel, Endpoint};
 use crate::{
     members::{self, Shape},
     service::Service,
-    until,
 };
 
 /// Connections of gRPC, and sockets of DNS.

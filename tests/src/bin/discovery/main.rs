@@ -16,19 +16,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::bail;
 use clap::Parser;
+use fedrs_tests::generated_members::until;
 
 use self::{
     clients::{Latencies, Rate},
     members::Shape,
     service::Service,
 };
-
-/// How often is looked whether something has happened: the precision of the times.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a stage may take.
-const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Measures `fedrs discovery` with generated members.
 #[derive(Parser)]
@@ -187,15 +182,4 @@ fn print_rate(
         answers as f64 / cpu_seconds,
         answers as f64 / seconds,
     );
-}
-
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> anyhow::Result<()> {
-    let started = Instant::now();
-    while !holds().await {
-        if started.elapsed() > DEADLINE {
-            bail!("timed out waiting: {what}");
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
-    Ok(())
 }

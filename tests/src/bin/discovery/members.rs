@@ -1,7 +1,6 @@
-//! Members whose pods are generated: `http://127.0.0.1:PORT/MEMBER/...`. They are lists and watches of pods and nodes, no more.
+//! Members whose pods are generated. They answer lists and watches of pods and nodes, no more.
 
 use std::{
-    convert::Infallible,
     fmt::Write as _,
     sync::{
         Arc,
@@ -10,20 +9,14 @@ use std::{
 };
 
 use bytes::Bytes;
+use fedrs_tests::generated_members::{self, Body, query, response};
 use futures::stream;
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
+use http_body_util::{StreamBody, combinators::BoxBody};
 use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, sync::watch};
-
-type Body = BoxBody<Bytes, Infallible>;
+use tokio::sync::watch;
 
 /// How many there are of what. Endpoint i is of the set i / `endpoints`, and in the member i % `members`.
 #[derive(Clone, Copy, Debug)]
@@ -95,28 +88,10 @@ impl Members {
 
     /// Serves all members until the runtime ends. Returns the address.
     pub(crate) async fn serve(self: Arc<Self>) -> anyhow::Result<String> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = format!("http://{}", listener.local_addr()?);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                // An event is small, and must arrive at once.
-                let _ = stream.set_nodelay(true);
-                let members = Arc::clone(&self);
-                let service = tower::service_fn(move |request| {
-                    let members = Arc::clone(&members);
-                    async move { Ok::<_, Infallible>(members.answer(&request)) }
-                });
-                tokio::spawn(async move {
-                    let builder = auto::Builder::new(TokioExecutor::new());
-                    let service = TowerToHyperService::new(service);
-                    // A client may disconnect at any time.
-                    let _ = builder
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
-        });
-        Ok(address)
+        let answer = move |request: Request<Incoming>| {
+            std::future::ready(Arc::clone(&self).answer(&request))
+        };
+        generated_members::serve(answer).await
     }
 
     fn answer(self: Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
@@ -131,17 +106,12 @@ impl Members {
         let Some(member) = member.filter(|member: &usize| *member < self.shape.members) else {
             return response(StatusCode::NOT_FOUND, Bytes::new());
         };
-        let query = request.uri().query().unwrap_or_default();
-        let value = |key: &str| {
-            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            let mut values = pairs.filter(|(name, _)| *name == key);
-            values.next().and_then(|(_, value)| value.parse().ok())
-        };
-        match (path, query.contains("watch=")) {
-            ("api/v1/pods", true) => self.watch(member, value("resourceVersion").unwrap_or(1)),
+        let number = |key| query(request, key).and_then(|value| value.parse().ok());
+        match (path, query(request, "watch").is_some()) {
+            ("api/v1/pods", true) => self.watch(member, number("resourceVersion").unwrap_or(1)),
             ("api/v1/pods", false) => {
-                let limit = value("limit").unwrap_or(usize::MAX);
-                let page = self.list(member, value("continue").unwrap_or(0), limit);
+                let limit = number("limit").unwrap_or(usize::MAX);
+                let page = self.list(member, number("continue").unwrap_or(0), limit);
                 response(StatusCode::OK, Bytes::from(page))
             }
             ("api/v1/nodes", true) => {
@@ -212,10 +182,4 @@ fn nodes() -> String {
     format!(
         r#"{{"kind":"NodeList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},"items":[{nodes}]}}"#
     )
-}
-
-fn response(status: StatusCode, body: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(body).boxed());
-    *response.status_mut() = status;
-    response
 }

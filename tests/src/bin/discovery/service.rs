@@ -1,11 +1,12 @@
 //! The process of the service, and the clusters that it watches.
 
-use std::{fs, net::SocketAddr, path::Path, sync::Arc};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use anyhow::Context;
 use control_plane::request;
 use fedrs_tests::{
     controller_process::{Controller, Program},
+    generated_members::write_kubeconfigs,
     install_crds,
 };
 use futures::{StreamExt, TryStreamExt, stream};
@@ -43,7 +44,8 @@ impl Service {
         create_sets(&user, shape).await?;
         let members = Members::new(shape);
         let address = Arc::clone(&members).serve().await?;
-        write_kubeconfigs(directory.path(), &address, shape)?;
+        let names = (0..shape.members).map(|number| format!("m-{number}"));
+        write_kubeconfigs(directory.path(), &address, names)?;
         let [grpc, dns, http] = free_ports()?;
         let options = [
             "--grpc",
@@ -126,24 +128,6 @@ async fn create_sets(user: &Client, shape: Shape) -> anyhow::Result<()> {
         .buffer_unordered(CREATED_TOGETHER)
         .try_for_each(|_| async { Ok(()) })
         .await?;
-    Ok(())
-}
-
-fn write_kubeconfigs(directory: &Path, address: &str, shape: Shape) -> anyhow::Result<()> {
-    let kubeconfigs = directory.join("members");
-    fs::create_dir(&kubeconfigs)?;
-    for name in (0..shape.members).map(|number| format!("m-{number}")) {
-        let kubeconfig = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "member",
-            "clusters": [{ "name": "member", "cluster": { "server": format!("{address}/{name}") } }],
-            "users": [{ "name": "member", "user": {} }],
-            "contexts": [{ "name": "member", "context": { "cluster": "member", "user": "member" } }],
-        });
-        fs::write(
-            kubeconfigs.join(format!("{name}.yaml")),
-            kubeconfig.to_string(),
-        )?;
-    }
     Ok(())
 }
 

@@ -12,7 +12,6 @@ mod report;
 mod server;
 
 use std::{
-    fs,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -24,7 +23,9 @@ use control_plane::request;
 use fedrs_tests::{
     FRS_PATH,
     controller_process::{Controller, Program},
-    frs, install_crds,
+    frs,
+    generated_members::{until, write_kubeconfigs},
+    install_crds,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
@@ -33,10 +34,6 @@ use sim_cluster::SimCluster;
 
 use self::{report::Size, server::Members};
 
-/// How often the clusters are polled: the precision of the times.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a stage may take.
-const DEADLINE: Duration = Duration::from_secs(1800);
 /// After this time without a write, the controller has settled: it writes the status of each member every ten seconds.
 const QUIET: Duration = Duration::from_secs(15);
 /// FederatedReplicaSets created at the same time.
@@ -154,20 +151,7 @@ impl Clusters {
         let names = (0..args.members).map(member_name);
         let members = Arc::new(Members::new(names));
         let address = Arc::clone(&members).serve().await?;
-        let kubeconfigs = directory.join("members");
-        fs::create_dir(&kubeconfigs)?;
-        for name in members.all.keys() {
-            let kubeconfig = json!({
-                "apiVersion": "v1", "kind": "Config", "current-context": "member",
-                "clusters": [{ "name": "member", "cluster": { "server": format!("{address}/{name}") } }],
-                "users": [{ "name": "member", "user": {} }],
-                "contexts": [{ "name": "member", "context": { "cluster": "member", "user": "member" } }],
-            });
-            fs::write(
-                kubeconfigs.join(format!("{name}.yaml")),
-                kubeconfig.to_string(),
-            )?;
-        }
+        write_kubeconfigs(directory, &address, members.all.keys().cloned())?;
         Ok(Self { host, members })
     }
 
@@ -291,16 +275,5 @@ async fn create_all(user: &Client, args: &ScaleArgs, sets: usize) -> anyhow::Res
         .buffer_unordered(CREATED_TOGETHER)
         .try_for_each(|_| async { Ok(()) })
         .await?;
-    Ok(())
-}
-
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> anyhow::Result<()> {
-    let started = Instant::now();
-    while !holds().await {
-        if started.elapsed() > DEADLINE {
-            bail!("timed out waiting: {what}");
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
     Ok(())
 }

@@ -1,30 +1,22 @@
-//! All generated members behind one HTTP server, each below a path of its own: `http://127.0.0.1:PORT/MEMBER/...`.
+//! What generated members answer.
 
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
+use fedrs_tests::generated_members::{self, Body, query, response};
 use futures::stream;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
+use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
 use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::net::TcpListener;
 
 use super::member::{Kind, Member};
-
-type Body = BoxBody<Bytes, Infallible>;
 
 /// The members, and the writes that they received.
 pub(super) struct Members {
@@ -71,28 +63,7 @@ impl Members {
 
     /// Serves all members until the runtime ends. Returns the address.
     pub(super) async fn serve(self: Arc<Self>) -> anyhow::Result<String> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = format!("http://{}", listener.local_addr()?);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                // An event is small, and must arrive at once.
-                let _ = stream.set_nodelay(true);
-                let members = Arc::clone(&self);
-                let service = tower::service_fn(move |request| {
-                    let members = Arc::clone(&members);
-                    async move { Ok::<_, Infallible>(members.answer(request).await) }
-                });
-                tokio::spawn(async move {
-                    let builder = auto::Builder::new(TokioExecutor::new());
-                    let service = TowerToHyperService::new(service);
-                    // A client may disconnect at any time.
-                    let _ = builder
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
-        });
-        Ok(address)
+        generated_members::serve(move |request| Arc::clone(&self).answer(request)).await
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
@@ -110,31 +81,26 @@ impl Members {
             let is_creation = request.method() == Method::POST && path.ends_with("/replicasets");
             let body = request.into_body().collect().await;
             return match body.map(|body| self.all[name].create(&body.to_bytes())) {
-                Ok(Ok(object)) if is_creation => answer(StatusCode::CREATED, object),
+                Ok(Ok(object)) if is_creation => response(StatusCode::CREATED, object),
                 Ok(Err(_)) if is_creation => status(StatusCode::CONFLICT),
                 _ => status(StatusCode::METHOD_NOT_ALLOWED),
             };
         }
-        let query = |key: &str| {
-            let pairs = uri.query().unwrap_or_default().split('&');
-            let value = pairs.filter_map(|pair| pair.split_once('='));
-            let mut value = value.filter(|(name, _)| *name == key);
-            value
-                .next()
-                .map_or("", |(_, value)| value)
-                .replace("%2F", "/")
+        let query = |key| {
+            let value = query(&request, key).unwrap_or_default();
+            value.replace("%2F", "/")
         };
         let kind = match path {
             "readyz" => {
                 let fails = self.failing.lock().take_if(|failing| failing == name);
                 return match fails {
                     Some(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
-                    None => answer(StatusCode::OK, Bytes::from_static(b"ok")),
+                    None => response(StatusCode::OK, Bytes::from_static(b"ok")),
                 };
             }
             "version" => {
                 let version = json!({ "major": "1", "minor": "36", "gitVersion": "v1.36.4" });
-                return answer(StatusCode::OK, Bytes::from(version.to_string()));
+                return response(StatusCode::OK, Bytes::from(version.to_string()));
             }
             "apis/apps/v1/replicasets" => Kind::ReplicaSets,
             "api/v1/pods" => Kind::Pods,
@@ -144,7 +110,7 @@ impl Members {
         if query("watch").is_empty() {
             let limit = query("limit").parse().unwrap_or(usize::MAX);
             let page = self.all[name].list(kind, &query("continue"), limit);
-            return answer(StatusCode::OK, page);
+            return response(StatusCode::OK, page);
         }
         let from = query("resourceVersion").parse().unwrap_or(0);
         let seconds = query("timeoutSeconds").parse().unwrap_or(290);
@@ -188,14 +154,8 @@ impl Members {
     }
 }
 
-fn answer(status: StatusCode, body: Bytes) -> Response<Body> {
-    let mut response = Response::new(BoxBody::new(Full::new(body)));
-    *response.status_mut() = status;
-    response
-}
-
 fn status(code: StatusCode) -> Response<Body> {
     let body = json!({ "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code.as_u16(),
         "reason": code.canonical_reason(), "message": "generated" });
-    answer(code, Bytes::from(body.to_string()))
+    response(code, Bytes::from(body.to_string()))
 }
