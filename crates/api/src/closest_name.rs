@@ -1,5 +1,22 @@
 //! The name that was probably meant.
 
+/// Unknown names that are shown at most.
+const SHOWN: usize = 3;
+
+/// Those of `names` that none of `members` has, each with the closest name of a member: it may be a typing error.
+pub fn unknown_clusters<'a>(
+    names: impl Iterator<Item = &'a str>,
+    members: &[&str],
+) -> Option<String> {
+    let unknown = names.filter(|name| !members.contains(name)).take(SHOWN);
+    let unknown = unknown.map(|name| match closest_name(name, members.iter().copied()) {
+        Some(member) => format!("no member cluster is named {name:?}; did you mean {member:?}?"),
+        None => format!("no member cluster is named {name:?}"),
+    });
+    let unknown: Vec<_> = unknown.collect();
+    (!unknown.is_empty()).then(|| unknown.join("; "))
+}
+
 /// The one of `names` that is closest to `name`, if a few edits lead from one to the other.
 pub fn closest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = name.len().max(3) / 3;

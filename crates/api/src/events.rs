@@ -47,7 +47,7 @@ closed_set! {
         NoMatchingCluster,
         /// No member cluster that the placement selects takes the namespace.
         NamespaceNotTaken,
-        /// The placement names a cluster that is no member; other clusters take all replicas.
+        /// The placement, or a step of the rollout, names a cluster that is no member.
         UnknownCluster,
         /// The spec or its preferences are invalid (F4).
         InvalidSpec,

@@ -53,7 +53,7 @@ mod valid_local;
 mod valid_rollout;
 mod wait;
 
-pub use closest_name::closest_name;
+pub use closest_name::{closest_name, unknown_clusters};
 pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
     SettingsHash, TemplateRecord, TemplateRejection, WriteHistory,

@@ -168,6 +168,12 @@ impl ValidRollout {
         members.collect()
     }
 
+    /// The names of clusters that steps have, also of those that do not exist.
+    pub fn named_clusters(&self) -> impl Iterator<Item = &str> {
+        let named = self.steps.iter().flat_map(|step| &step.clusters);
+        named.map(String::as_str).filter(|name| *name != OTHERS)
+    }
+
     /// The steps as a rollout takes them, with the members that [`Self::step_members`] returned.
     #[must_use]
     pub fn steps<'a>(&'a self, members: &'a [Vec<&'a str>]) -> Vec<Step<'a>> {

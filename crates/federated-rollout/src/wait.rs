@@ -93,9 +93,9 @@ pub(crate) fn reason(
     let has_target = (member.deployment)
         .is_some_and(|found| found.revision == rollout.target && found.is_complete());
     match member.state {
-        MemberState::Lost => return Some(WaitReason::Lost),
         // It had the target when it was last seen.
-        MemberState::Unknown if has_target => return None,
+        MemberState::Lost | MemberState::Unknown if has_target => return None,
+        MemberState::Lost => return Some(WaitReason::Lost),
         MemberState::Unknown => return Some(WaitReason::Unknown),
         MemberState::Writable => {}
     }
@@ -114,7 +114,7 @@ pub(crate) fn reason(
     let is_written = found.revision == rollout.target;
     let reason = match refusal {
         Some(refusal) => refused(rollout, state, refusal, account, now),
-        None if is_written => pods(found),
+        None if is_written && !found.paused => pods(found),
         None if member.cordoned => WaitReason::Cordoned,
         None if state.failed => WaitReason::Failed,
         None if rollout.paused => WaitReason::Paused,

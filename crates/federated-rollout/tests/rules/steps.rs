@@ -266,6 +266,22 @@ fn l8_a_pause_gives_and_writes_nothing_and_recalls_go_on() {
     assert_eq!(actions(&decision), [("eu", Action::Fence)]);
 }
 
+/// L8: what has stopped is not waited for.
+#[test]
+fn l8_a_member_that_is_paused_waits_for_the_end_of_the_pause() {
+    let found = Deployment {
+        paused: true,
+        ..rolling(5, 2, lends(2, 0))
+    };
+    let members = [member("eu", found)];
+    let paused = Rollout {
+        paused: true,
+        ..rollout(&members, 2, 0)
+    };
+    let decision = step(&paused, &state(&[("eu", lends(2, 0))]), at(0));
+    assert_eq!(decision.waits, [Some(WaitReason::Paused)]);
+}
+
 /// L8: a Deployment that rolls is paused, which is recorded first, and keeps its loan; a LocalReplicaSet gives it back.
 #[test]
 fn l8_a_pause_stops_members_that_roll() {

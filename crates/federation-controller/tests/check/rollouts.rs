@@ -4,8 +4,8 @@ use cluster_informer::{DeploymentState, RolloutStrategy};
 use federated_rollout::{Action as RolloutAction, Loan, Strategy};
 use federation_controller::{
     check::{
-        Action, Check, DesiredHashes, Member, RolloutRecord, RolloutSnapshot, SetChange, Snapshot,
-        check, refresh_status,
+        Action, Check, DesiredHashes, Member, Outage, RolloutRecord, RolloutSnapshot, SetChange,
+        Snapshot, check, refresh_status,
     },
     config::Config,
 };
@@ -16,7 +16,7 @@ use fedrs_api::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use crate::world::{LIVE, at, condition_reason, running};
+use crate::world::{LIVE, at, condition_message, condition_reason, running};
 
 const OLD: u32 = 0x01d;
 const NEW: u32 = 0x2e3;
@@ -509,11 +509,67 @@ fn f29_settings_of_another_writer_are_restored_without_a_rollout() {
 #[test]
 fn l14_a_step_that_names_no_member_is_reported() {
     let steps = json!([{ "name": "canary", "clusters": ["zone"] }]);
-    let world = World::new(json!({ "rollout": { "steps": steps } }));
+    let mut world = World::new(json!({ "rollout": { "steps": steps } }));
+    world.previous.observed_generation = Some(1);
     let decided = world.check();
-    let message = crate::world::condition_message(&decided, "Progressing");
-    let expected = "steps name clusters that are no members: zone";
+    let message = condition_message(&decided, "Progressing");
+    let expected = "spec.rollout.steps: no member cluster is named \"zone\"";
     assert!(message.ends_with(expected), "{message}");
+    let is_told = |decided: &Check| {
+        let mut events = decided.events.iter();
+        events.any(|event| event.reason == "UnknownCluster" && event.message == expected)
+    };
+    assert!(is_told(&decided), "{:?}", decided.events);
+    // Once for each spec.
+    world.previous.observed_generation = Some(2);
+    assert!(!is_told(&world.check()));
+}
+
+#[test]
+fn l8_a_paused_rollout_names_the_pause_once() {
+    let decided = World::new(json!({ "paused": true })).check();
+    let message = condition_message(&decided, "Progressing");
+    let expected = format!(
+        "spec.paused is true: revision {} is not rolled out further",
+        revision(NEW)
+    );
+    assert_eq!(message, expected);
+}
+
+/// The templates that members had before they were adopted are in no revision.
+#[test]
+fn l14_an_undo_without_an_earlier_revision_says_so() {
+    for (current, says_so) in [(revision(OLD), false), (revision(NEW), true)] {
+        let mut world = World::new(json!({
+            "progressDeadlineSeconds": 60, "rollout": { "onFailure": "Undo" },
+        }));
+        world.previous.current_revision = Some(current.clone());
+        world.recorded.current_revision = Some(current);
+        let lent = world.check();
+        let world = world.recording(&lent);
+        let failed = world.on_snapshot(|snapshot| check(snapshot, at(600)));
+        let message = condition_message(&failed, "Progressing");
+        assert_eq!(
+            message.contains("no earlier revision"),
+            says_so,
+            "{message}"
+        );
+    }
+}
+
+/// A lost member is updated when it returns, and holds nothing up.
+#[test]
+fn l14_a_rollout_that_a_lost_member_lacks_does_not_claim_all_clusters() {
+    let mut world = World::new(json!({}));
+    for member in 0..2 {
+        world.deployment(member).written_template = NEW;
+        world.previous.clusters[member].internal.template =
+            Some(TemplateRecord::new(NEW.into(), LIVE));
+    }
+    world.members[2].outage = Outage::Lost { since: at(-600) };
+    let decided = world.check();
+    let message = condition_message(&decided, "Progressing");
+    assert!(message.ends_with(", apart from lost ones: c"), "{message}");
 }
 
 /// Its nodes have not reported since it returned, or are not ready: its pods may run.

@@ -52,7 +52,7 @@ pub(super) async fn run(target: Target<'_>, args: &DiffArgs) -> anyhow::Result<E
         let (name, clusters) = (target.name, found.join(", "));
         print_error(format_args!(
             "warning: the clusters {clusters} have a template that no revision has, from before they belonged to {target}, or from \
-             another writer. The rollout replaces it, and it is not compared here: `kubectl get deployment {name} -o yaml` shows it"
+             another writer. The rollout replaces it, and it is not compared here: in these clusters `kubectl get deployment {name} -o yaml` shows it"
         ));
     } else if text.is_empty() {
         print_error(format_args!("{target}: no differences"));

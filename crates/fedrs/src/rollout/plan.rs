@@ -181,6 +181,9 @@ fn summary(plan: &RolloutPlan) -> String {
     let Some(seconds) = plan.at_least_seconds else {
         return text + "The end of the rollout is not known.\n";
     };
+    if seconds == 0 && plan.pod_start_seconds == 0 {
+        return text + "As long as pods take to become ready: see --pod-start.\n";
+    }
     let _ = write!(text, "Takes at least {}", length(seconds));
     if plan.steps.iter().any(|step| step.needs_approval) {
         text.push_str(", without the time until approvals");

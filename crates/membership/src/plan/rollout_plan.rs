@@ -11,7 +11,7 @@ use federation_controller::forecast::{
 };
 use fedrs_api::{
     ClusterState, ClusterStatus, MemberCluster, ObjectKey, RolloutSettings, SetKind, ValidFrs,
-    annotations,
+    annotations, unknown_clusters,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -167,6 +167,10 @@ pub async fn plan_rollout(
     let mut plan = RolloutPlan::of(&set.set.frs, rollout, &clusters, &forecast, pod_start);
     let of_members = warnings::of_members(&read.members, &request.what_if);
     plan.warnings.extend(of_members);
+    plan.warnings.extend(layout.warnings.iter().cloned());
+    let members: Vec<_> = read.members.iter().map(ResourceExt::name_any).collect();
+    let members: Vec<_> = members.iter().map(String::as_str).collect();
+    plan.warnings.extend(unknown_of_steps(rollout, &members));
     plan.warnings.extend(warnings_of(set, rollout));
     plan.warnings.extend(restarts.then(|| {
         "all clusters have the template of the spec: the plan is that of a restart".to_owned()
@@ -200,7 +204,10 @@ impl RolloutPlan {
             now: Timestamp::UNIX_EPOCH,
             clusters: &clusters,
         });
-        Self::of(frs, rollout, &clusters, &forecast, pod_start)
+        let mut plan = Self::of(frs, rollout, &clusters, &forecast, pod_start);
+        let members: Vec<_> = replicas.keys().map(String::as_str).collect();
+        plan.warnings.extend(unknown_of_steps(rollout, &members));
+        plan
     }
 
     fn of(
@@ -340,7 +347,8 @@ fn warnings_of(set: &PlannedSet, rollout: &RolloutSettings) -> Vec<String> {
     let is_rolling = status.current_revision != status.update_revision;
     let is_same = is_up_to_date(set);
     [
-        (is_new, "no revision is rolled out yet: the first one is created at once, and the plan is for a next one"),
+        (is_new, "no revision is rolled out yet: it is created at once in clusters without a Deployment of this name, and the plan is for a next \
+             one, or for clusters with a Deployment of another template, which is taken over"),
         (is_same, "the template is that of the current revision: nothing is to be rolled out"),
         (
             is_rolling,
@@ -353,6 +361,12 @@ fn warnings_of(set: &PlannedSet, rollout: &RolloutSettings) -> Vec<String> {
     .filter(|(holds, _)| *holds)
     .map(|(_, text)| text.to_owned())
     .collect()
+}
+
+/// Clusters of steps that are no members.
+fn unknown_of_steps(rollout: &RolloutSettings, members: &[&str]) -> Option<String> {
+    let unknown = unknown_clusters(rollout.order.named_clusters(), members)?;
+    Some(format!("spec.rollout.steps: {unknown}"))
 }
 
 /// Why it is not known how long the rollout takes.

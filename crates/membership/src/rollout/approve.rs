@@ -1,8 +1,8 @@
 //! Approve: a step of the rollout may begin.
 
 use fedrs_api::{
-    ConditionType, FederatedDeployment, FederatedReplicaSetStatus, MAX_ENTRIES, RolloutApproval,
-    StepApproval, closest_name, conditions,
+    ConditionType, FederatedDeployment, FederatedReplicaSetStatus, MAX_ENTRIES, Rollout,
+    RolloutApproval, RolloutStep, StepApproval, closest_name, conditions,
 };
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
@@ -60,7 +60,7 @@ fn decide(
         }
         None => awaited_step(status)
             .or_else(|| approved_step(status, present))
-            .ok_or_else(|| none_waits(name, status))?,
+            .ok_or_else(|| none_waits(name, status, rollout))?,
     };
     let approval = approval(status, step);
     let existed = present.contains(&approval);
@@ -94,11 +94,20 @@ fn approved_step<'a>(
     present.contains(&approval(status, step)).then_some(step)
 }
 
-fn none_waits(name: &str, status: &FederatedReplicaSetStatus) -> Error {
+fn none_waits(name: &str, status: &FederatedReplicaSetStatus, rollout: Option<&Rollout>) -> Error {
     let progressing = conditions::find(&status.conditions, ConditionType::Progressing);
+    let unapproved = |rollout: &Rollout| {
+        let is_unapproved = |step: &&RolloutStep| {
+            step.approval == StepApproval::Before
+                && !rollout.approvals.contains(&approval(status, &step.name))
+        };
+        let step = rollout.steps.iter().find(is_unapproved)?;
+        Some(step.name.clone())
+    };
     Error::NoStepWaits {
         object: name.to_owned(),
         progress: progressing.map_or(String::new(), |found| found.message.clone()),
+        next: rollout.and_then(unapproved),
     }
 }
 

@@ -74,7 +74,9 @@ fn what_can_not_be_approved_is_named() {
     let set = "federateddeployment shop/web";
     assert_eq!(
         error(false, None),
-        format!("{set}: no step waits for an approval: rolling out revision web-2")
+        format!(
+            "{set}: no step waits for an approval: rolling out revision web-2; to approve step all before it waits, name it"
+        )
     );
     assert_eq!(
         error(true, Some("canry")),

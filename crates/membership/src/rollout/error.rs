@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// All revisions have the template of the spec.
     #[error(
-        "{object}: nothing to undo: no revision differs from spec.template; `{command} history` lists the revisions"
+        "{object}: nothing to undo: no revision differs from spec.template; `{command} history` lists the revisions. Templates that clusters had before are in none"
     )]
     NothingToUndo {
         /// Which one.
@@ -85,14 +85,20 @@ pub enum Error {
     NotObserved(String),
     /// No step waits for an approval.
     #[error(
-        "{object}: no step waits for an approval{}",
-        if .progress.is_empty() { String::new() } else { format!(": {}", .progress) }
+        "{object}: no step waits for an approval{}{}",
+        if .progress.is_empty() { String::new() } else { format!(": {}", .progress) },
+        match .next {
+            Some(step) => format!("; to approve step {step} before it waits, name it"),
+            None => String::new(),
+        }
     )]
     NoStepWaits {
         /// Which one.
         object: String,
         /// What the condition `Progressing` says.
         progress: String,
+        /// The first step that needs an approval and does not have it, if there is one.
+        next: Option<String>,
     },
     /// There is no step of this name.
     #[error("{object}: spec.rollout.steps has no step {step:?}{}", match .closest {

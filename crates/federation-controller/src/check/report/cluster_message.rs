@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use cluster_informer::Deletion;
 use federated_scheduler::Reason;
-use fedrs_api::{ClusterReason, plural, pluralize};
+use fedrs_api::{ClusterReason, SetKind, plural, pluralize};
 
 use crate::check::{
     decision::{Decision, MemberDecision},
@@ -29,7 +29,11 @@ impl ClusterMessage {
             None => message.push_decided(decision, member),
         }
         if decision.snapshot.frs.paused {
-            message.push(ClusterReason::Paused, "paused");
+            let paused = match decision.snapshot.frs.key.kind {
+                SetKind::FederatedReplicaSet => "paused",
+                SetKind::FederatedDeployment => "stopped",
+            };
+            message.push(ClusterReason::Paused, paused);
         }
         message
     }

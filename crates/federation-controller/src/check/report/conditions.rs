@@ -153,10 +153,11 @@ fn ready(
     let desired = u64::from(decision.snapshot.frs.replicas);
     let available = from_status(status.available_replicas);
     let verb = if desired == 1 { "is" } else { "are" };
-    let message = format!(
-        "{available} of {} {verb} available",
-        pluralize(desired, "replica")
-    );
+    let replicas = pluralize(desired, "replica");
+    let message = match available.saturating_sub(desired) {
+        0 => format!("{available} of {replicas} {verb} available"),
+        surplus => format!("{replicas} {verb} available, and {surplus} surplus"),
+    };
     if available < desired {
         return ready(false, ConditionReason::ReplicasUnavailable, message);
     }

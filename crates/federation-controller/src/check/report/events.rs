@@ -39,6 +39,7 @@ pub(super) fn events(
             events.extend(deletion_event(decision, &member));
         }
     }
+    let is_new_spec = decision.plan.is_some() && !decision.snapshot.is_observed();
     if let Some((reason, message)) = &placement.unplaced {
         // The MemberCluster says why a member is unknown; one whose Deployments are listed for the first time is so for a moment.
         let is_known = *reason != ConditionReason::MemberUnknown;
@@ -50,10 +51,7 @@ pub(super) fn events(
             let message = placement.with_unknown_names(message);
             events.push(Event::warning(*reason, message));
         }
-    } else if let Some(unknown) = &placement.unknown_names
-        && decision.plan.is_some()
-        && !decision.snapshot.is_observed()
-    {
+    } else if is_new_spec && let Some(unknown) = &placement.unknown_names {
         events.push(Event::warning(EventReason::UnknownCluster, unknown));
     }
     for type_ in RECORDED {
@@ -63,12 +61,11 @@ pub(super) fn events(
             events.push(Event::warning(type_, &condition.message));
         }
     }
-    let rollout = RolloutReport::of(decision);
-    events.extend(
-        rollout
-            .into_iter()
-            .flat_map(|rollout| rollout.events(status)),
-    );
+    if let Some(rollout) = RolloutReport::of(decision) {
+        let unknown = rollout.unknown_clusters().filter(|_| is_new_spec);
+        let unknown = unknown.map(|unknown| Event::warning(EventReason::UnknownCluster, unknown));
+        events.extend(unknown.into_iter().chain(rollout.events(status)));
+    }
     events
 }
 

@@ -1,15 +1,12 @@
 //! What is wrong with the placement: replicas without a cluster (F18), and names that no member cluster has.
 
 use controller_base::short_list::short_list;
-use fedrs_api::{ConditionReason, closest_name, pluralize};
+use fedrs_api::{ConditionReason, pluralize, unknown_clusters};
 
 use crate::check::{
     decision::Decision,
     snapshot::{Member, NamespaceState},
 };
-
-/// Unknown names that are shown at most.
-const SHOWN: usize = 3;
 
 /// What people should know about the placement.
 #[derive(Debug)]
@@ -108,25 +105,11 @@ fn namespace_not_taken(decision: &Decision<'_>) -> String {
     }
 }
 
-/// Names in the preferences that no member has, each with the closest name of a member.
+/// Names in the preferences that no member has.
 fn unknown_names(decision: &Decision<'_>) -> Option<String> {
-    let members = decision.snapshot.members;
-    let is_member = |name: &str| {
-        let by_name = |member: &Member| member.name.as_str().cmp(name);
-        members.binary_search_by(by_name).is_ok()
-    };
     let named = decision.snapshot.frs.placement.clusters.keys();
-    let unknown: Vec<_> = named
-        .filter(|name| *name != "*" && !is_member(name))
-        .take(SHOWN)
-        .map(
-            |name| match closest_name(name, members.iter().map(|member| &*member.name)) {
-                Some(member) => {
-                    format!("no member cluster is named {name:?}; did you mean {member:?}?")
-                }
-                None => format!("no member cluster is named {name:?}"),
-            },
-        )
-        .collect();
-    (!unknown.is_empty()).then(|| unknown.join("; "))
+    let named = named.map(String::as_str).filter(|name| *name != "*");
+    let members = decision.snapshot.members.iter();
+    let members: Vec<_> = members.map(|member| member.name.as_str()).collect();
+    unknown_clusters(named, &members)
 }

@@ -5,7 +5,7 @@ use federated_rollout::{Decision as RolloutDecision, WaitReason as RolloutWait};
 use fedrs_api::{
     ClusterWait, ConditionReason, ConditionStatus, ConditionType, EventReason,
     FederatedReplicaSetStatus, NewCondition, RolloutStatus, WaitReason, conditions::find,
-    pluralize,
+    pluralize, unknown_clusters,
 };
 use jiff::Timestamp;
 
@@ -157,29 +157,42 @@ impl<'a> RolloutReport<'a> {
     /// How far the rollout is, for people.
     pub(super) fn message(&self) -> String {
         let revision = self.snapshot.revision;
-        let waits = (self.decision.members()).filter(|_| !self.is_stopped());
+        let waits = (self.decision.members()).filter(|member| {
+            // The pause is named once.
+            !self.is_stopped() && member.rollout_wait != Some(&RolloutWait::Paused)
+        });
         let waiting = waits.filter_map(|member| {
             let wait = self.wait(&member)?;
             Some(format!("{}: waiting {wait}", member.name()))
         });
         let waiting = short_list(waiting, "; ");
         let what = match self.reason() {
-            ConditionReason::RolloutComplete => format!("all clusters have revision {revision}"),
+            ConditionReason::RolloutComplete => match self.lost_clusters() {
+                Some(lost) => {
+                    format!("all clusters have revision {revision}, apart from lost ones: {lost}")
+                }
+                None => format!("all clusters have revision {revision}"),
+            },
             ConditionReason::ProgressDeadlineExceeded => {
                 let seconds = self.snapshot.settings.progress_deadline;
                 let seconds = seconds.map(|limit| limit.as_secs()).unwrap_or_default();
                 let why = self.failing_pod_text();
-                format!("no pod of revision {revision} became available for {seconds} s{why}")
+                let undo = self.nothing_to_undo();
+                format!("no pod of revision {revision} became available for {seconds} s{why}{undo}")
             }
             ConditionReason::RolledBack => {
                 let failed = self.snapshot.spec_revision;
                 let why = self.failing_pod_text();
                 format!("revision {failed} has failed{why}, and is rolled back to {revision}")
             }
-            ConditionReason::RolloutPaused if self.is_stopped() => {
-                format!("spec.stopped is true: revision {revision} is not rolled out further")
+            ConditionReason::RolloutPaused => {
+                let field = if self.is_stopped() {
+                    "stopped"
+                } else {
+                    "paused"
+                };
+                format!("spec.{field} is true: revision {revision} is not rolled out further")
             }
-            ConditionReason::RolloutPaused => format!("paused: revision {revision}"),
             _ => format!("rolling out revision {revision}"),
         };
         let parts = [Some(what), waiting, self.unknown_clusters()];
@@ -187,22 +200,39 @@ impl<'a> RolloutReport<'a> {
         parts.join("; ")
     }
 
+    /// That a rollback was wanted, and that no earlier revision is known.
+    fn nothing_to_undo(&self) -> &'static str {
+        let is_wanted = self.decided.undo;
+        let current = &self.decision.snapshot.previous.current_revision;
+        let is_known = (current.as_deref()).is_some_and(|name| name != self.snapshot.spec_revision);
+        if is_wanted && !is_known {
+            "; there is no earlier revision to roll back to"
+        } else {
+            ""
+        }
+    }
+
     fn failing_pod_text(&self) -> String {
         let pod = self.failing_pod().map(|pod| format!(" ({pod})"));
         pod.unwrap_or_default()
     }
 
-    /// Clusters of steps that are no members, or not yet: each may be a typing error.
-    fn unknown_clusters(&self) -> Option<String> {
+    /// The lost clusters with pods of another revision: they are updated when they return, and nothing waits for them.
+    fn lost_clusters(&self) -> Option<String> {
+        let members = self.decision.evaluations.iter().zip(&self.decided.waits);
+        let lost = members.filter(|(member, wait)| {
+            wait.as_ref() == Some(&RolloutWait::Lost) && member.has_pods()
+        });
+        short_list(lost.map(|(member, _)| member.member.name.clone()), ", ")
+    }
+
+    /// Clusters of steps that are no members, or not yet.
+    pub(super) fn unknown_clusters(&self) -> Option<String> {
         let members = self.decision.members().map(|member| member.name());
         let members: Vec<_> = members.collect();
-        let steps = self.snapshot.settings.order.step_members(&members);
-        let named = steps.into_iter().flatten();
-        let unknown = named
-            .filter(|name| !members.contains(name))
-            .map(str::to_owned);
-        short_list(unknown, ", ")
-            .map(|names| format!("steps name clusters that are no members: {names}"))
+        let named = self.snapshot.settings.order.named_clusters();
+        let unknown = unknown_clusters(named, &members)?;
+        Some(format!("spec.rollout.steps: {unknown}"))
     }
 
     /// What changed of the rollout since the status before.
