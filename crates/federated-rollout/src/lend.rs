@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::{Account, loan_of, present},
@@ -222,7 +223,11 @@ impl Share {
         let left = recall::left(rollout, state, member);
         let unavailable = (idle + self.more.unavailable).min(found.replicas);
         // What has no node can't become available beside what is lent: others run in its place.
-        let most = left.unavailable + found.pending.min(own.unavailable);
+        let most = if is_planted(PlantedBug::UnavailableLentBesideTheBudget) {
+            u64::MAX
+        } else {
+            left.unavailable + found.pending.min(own.unavailable)
+        };
         let wanted = Strategy::new(
             unavailable.min(most),
             (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),

@@ -32,6 +32,8 @@ pub enum PlantedBug {
     StatusNotCompared,
     /// What is lent to one member is lent to others as well.
     BudgetLentTwice,
+    /// What is unavailable at the moment is lent beside the budget.
+    UnavailableLentBesideTheBudget,
     /// After a restart, what is lent does not count for the speed.
     SpeedForgottenByRestart,
     /// After a restart, the updates of a LocalReplicaSet that have begun do not count for the speed.
@@ -42,7 +44,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -54,6 +56,7 @@ impl PlantedBug {
         Self::DeletionLostInRelist,
         Self::StatusNotCompared,
         Self::BudgetLentTwice,
+        Self::UnavailableLentBesideTheBudget,
         Self::SpeedForgottenByRestart,
         Self::StartedUpdatesForgottenByRestart,
         Self::EvictionsBesideTheBudget,

@@ -30,7 +30,9 @@ pub(super) fn on_host(observed: &Observed, change: &Change) -> Option<String> {
         old: rollout_of(change.old.as_ref()),
         new: rollout_of(change.new.as_ref()),
     };
-    change.exceeds_budget().or_else(|| change.forgets())
+    (change.lends_too_much())
+        .or_else(|| change.exceeds_budget())
+        .or_else(|| change.forgets())
 }
 
 /// What was lent, and what is.
@@ -42,6 +44,37 @@ struct Lent<'a> {
 }
 
 impl Lent<'_> {
+    /// A loan grows although all loans together are more than the budget. What is unavailable at the moment doesn't matter: it may
+    /// become available, and the loan stays. Only pods without a node may be lent beside it: others run in their place.
+    fn lends_too_much(&self) -> Option<String> {
+        let (mut before, mut after) = (0, 0);
+        let mut grows = false;
+        for (member, part) in self.observed.parts(self.name) {
+            let (old, new) = (loan(&self.old, member), loan(&self.new, member));
+            before += old.unavailable;
+            let mut beyond = (self.new.record.loans.get(member)).map_or(0, |loan| loan.beyond);
+            if new.unavailable > old.unavailable {
+                grows = true;
+                let since = self.observed.oldest_belief(member);
+                beyond = beyond.min(part.most_without_node_since(since));
+            }
+            after += new.unavailable.saturating_sub(beyond);
+        }
+        let most = most(self.limits().iter()).unavailable;
+        (grows && after > most.max(before)).then(|| {
+            let (name, loans) = (self.name, &self.new.record.loans);
+            format!("{name}: {after} pods with a node are lent, {most} may be, {before} were before: {loans:?}")
+        })
+    }
+
+    /// The budgets that the controller may know.
+    fn limits(&self) -> Vec<Reach> {
+        let specs = self.observed.valid_sets(self.name);
+        specs
+            .filter_map(|set| Some(set.rollout.as_ref()?.limits(&set.frs)))
+            .collect()
+    }
+
     /// A loan grows although the budget is in use. What is unavailable anyway may be lent in any case.
     fn exceeds_budget(&self) -> Option<String> {
         let (mut before, mut after) = (Reach::default(), Reach::default());
@@ -82,10 +115,7 @@ impl Lent<'_> {
         let beyond = requested.saturating_sub(replicas.unwrap_or(0));
         // Of replicas beyond N any may be unavailable.
         after.unavailable = after.unavailable.saturating_sub(beyond);
-        let specs = self.observed.valid_sets(self.name);
-        let limits: Vec<_> = specs
-            .filter_map(|set| Some(set.rollout.as_ref()?.limits(&set.frs)))
-            .collect();
+        let limits = self.limits();
         let most = most(limits.iter());
         if limits.is_empty() {
             return None;
@@ -164,6 +194,12 @@ impl LocalSet {
     /// The fewest and the most replicas that were not available since then.
     fn missing_since(&self, since: tokio::time::Instant) -> (u64, u64) {
         range(self.missing.since(since))
+    }
+
+    /// The most replicas without a node that works since then.
+    fn most_without_node_since(&self, since: tokio::time::Instant) -> u64 {
+        let most = self.desired.since(since).max().copied().unwrap_or(0);
+        most.saturating_sub(self.placed.since(since).min().copied().unwrap_or(0))
     }
 
     /// The fewest and the most pods beyond the replicas since then.
