@@ -26,14 +26,15 @@ pub(crate) fn lend(rollout: &Rollout<'_>, state: &mut State) {
         }
         let account = Account::of(rollout, state);
         let more = account.room().unavailable.min(found.waiting_evictions());
-        let unavailable = (account.members[index].unavailable + more).min(found.replicas);
-        if more == 0 || unavailable == 0 {
+        let own = account.members[index].unavailable;
+        // What is unavailable may become available, and the loan stays: all loans together are within the budget.
+        let left = recall::left(rollout, state, member).unavailable;
+        let unavailable = (own + more).min(found.replicas).min(left);
+        if unavailable <= own {
             continue;
         }
-        let left = recall::left(rollout, state, member);
         let loan = Loan {
             strategy: Strategy::new(unavailable, 0),
-            beyond: unavailable.saturating_sub(left.unavailable),
             revision: found.revision.to_owned(),
             generation: found.generation,
             evicts: true,
