@@ -3,7 +3,7 @@
 //! The version is the `ETag`. With `If-None-Match` and `?wait=SECONDS` the response comes when there is another version, or with 304
 //! when the time is over. Whatever is not known is an error, never an empty set: who asks keeps the last answer.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Router,
@@ -21,8 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     answer::Answer,
     catalog::{Catalog, Lookup},
-    metrics::DiscoveryMetrics,
     problem::{Problem, Reason},
+    service::Service,
+    serving::{Protocol, accept},
     set::SetKey,
     snapshot::EndpointSnapshot,
 };
@@ -31,22 +32,17 @@ use crate::{
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Answers on `listener` until `cancel`.
-pub async fn serve(
-    listener: TcpListener,
-    (catalog, metrics): (Arc<Catalog>, DiscoveryMetrics),
-    cancel: CancellationToken,
-) {
-    let serving = axum::serve(listener, router(catalog, metrics));
-    if let Some(Err(error)) = cancel.run_until_cancelled(serving.into_future()).await {
-        tracing::error!(%error, "the HTTP server ended");
-    }
+pub async fn serve_http(listener: TcpListener, service: Service, cancel: CancellationToken) {
+    let connections = service.connections(Protocol::Http1);
+    accept(listener, connections, router(service), cancel).await;
 }
 
 /// The routes of the service.
-pub fn router(catalog: Arc<Catalog>, metrics: DiscoveryMetrics) -> Router {
+pub fn router(service: Service) -> Router {
+    let metrics = service.metrics.clone();
     Router::new()
         .route("/v1/endpoints/{namespace}/{name}", get(endpoints))
-        .with_state(catalog)
+        .with_state(service)
         .layer(map_response(move |response: Response| {
             metrics.count_http(response.status().as_u16());
             async { response }
@@ -62,12 +58,13 @@ struct Options {
 }
 
 async fn endpoints(
-    State(catalog): State<Arc<Catalog>>,
+    State(service): State<Service>,
     Path((namespace, name)): Path<(String, String)>,
     Query(options): Query<Options>,
     headers: HeaderMap,
 ) -> Response {
     let key = SetKey::new(namespace, name);
+    let catalog = &service.catalog;
     let known = headers.get(header::IF_NONE_MATCH);
     let wait = Duration::from_secs(options.wait).min(LONGEST_WAIT);
     let is_new = |snapshot: &EndpointSnapshot| known != Some(&etag(snapshot));
@@ -89,7 +86,7 @@ async fn endpoints(
         lookup = catalog.lookup(&key);
     }
     match Problem::check(&key, lookup) {
-        Ok(snapshot) if is_new(&snapshot) => found(&catalog, &key, &snapshot),
+        Ok(snapshot) if is_new(&snapshot) => found(catalog, &key, &snapshot),
         Ok(snapshot) => {
             (StatusCode::NOT_MODIFIED, [(header::ETAG, etag(&snapshot))]).into_response()
         }

@@ -15,7 +15,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::{catalog::Catalog, state::State};
+use crate::{catalog::Catalog, serving::ServerMetrics, state::State};
 
 /// Counts answers; what is known is counted when it is asked for.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,7 @@ pub struct DiscoveryMetrics {
     xds_rejections: Counter,
     xds_clients: Gauge,
     snapshot_writes: Family<Written, Counter>,
+    pub(crate) servers: ServerMetrics,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -78,6 +79,7 @@ impl DiscoveryMetrics {
             "Clients that follow resources by xDS now",
             metrics.xds_clients.clone(),
         );
+        metrics.servers.register(registry);
         registry.register_collector(Box::new(Known(Arc::clone(catalog))));
         metrics
     }

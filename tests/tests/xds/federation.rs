@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use control_plane::request;
-use discovery::{Discovery, DiscoveryMetrics, serve_grpc};
+use discovery::{Discovery, DiscoveryMetrics, Service, serve_grpc};
 use fedrs_tests::install_crds;
 use kube::Client;
 use serde_json::{Value, json};
@@ -70,8 +70,9 @@ impl Federation {
             .local_addr()
             .expect("a bound socket has an address");
         let cancel = CancellationToken::new();
-        let answers = (Arc::clone(discovery.catalog()), DiscoveryMetrics::default());
-        let answering = tokio::spawn(serve_grpc(listener, answers, cancel.clone()));
+        let catalog = Arc::clone(discovery.catalog());
+        let service = Service::new(catalog, DiscoveryMetrics::default());
+        let answering = tokio::spawn(serve_grpc(listener, service, cancel.clone()));
         Self {
             members,
             xds,

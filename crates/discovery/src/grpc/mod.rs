@@ -3,7 +3,7 @@
 mod follower;
 mod messages;
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc};
 
 use discovery_proto::{
     self as proto,
@@ -13,37 +13,30 @@ use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    Request, Response, Status,
-    server::NamedService,
-    transport::{Server, server::TcpIncoming},
-};
-
+use tonic::{Request, Response, Status, server::NamedService, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use self::follower::Follower;
 use crate::{
-    answer::StaleMember, catalog::Catalog, metrics::DiscoveryMetrics, problem::Problem,
-    set::SetKey, xds,
+    answer::StaleMember,
+    catalog::Catalog,
+    peer::Peer,
+    problem::Problem,
+    service::Service,
+    serving::{Protocol, accept},
+    set::SetKey,
+    xds,
 };
 
 /// The most sets that one call follows.
 const MAX_SETS: usize = 1_000;
 /// The longest request.
 const MAX_REQUEST: usize = 1 << 20;
-/// Calls of one connection at the same time.
-const MAX_CALLS: u32 = 1_000;
-/// How often an idle connection is checked, and how long the response may take.
-const PING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(10));
 
 type Responses = Pin<Box<dyn Stream<Item = Result<proto::WatchResponse, Status>> + Send>>;
 
 /// Answers on `listener` until `cancel`.
-pub async fn serve_grpc(
-    listener: TcpListener,
-    (catalog, metrics): (Arc<Catalog>, DiscoveryMetrics),
-    cancel: CancellationToken,
-) {
+pub async fn serve_grpc(listener: TcpListener, service: Service, cancel: CancellationToken) {
     let (health, health_service) = tonic_health::server::health_reporter();
     set_health(&health, ServingStatus::NotServing).await;
     let reflection = tonic_reflection::server::Builder::configure()
@@ -51,58 +44,49 @@ pub async fn serve_grpc(
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .expect("the descriptors are compiled ones");
-    let xds = xds::server(Arc::clone(&catalog), metrics.clone(), cancel.clone())
-        .max_decoding_message_size(MAX_REQUEST);
-    let service = Service {
-        catalog: Arc::clone(&catalog),
-        metrics,
+    let connections = service.connections(Protocol::Http2);
+    let catalog = Arc::clone(&service.catalog);
+    let xds = xds::server(service.clone(), cancel.clone()).max_decoding_message_size(MAX_REQUEST);
+    let calls = Calls {
+        service,
         cancel: cancel.clone(),
     };
-    let service = DiscoveryServer::new(service).max_decoding_message_size(MAX_REQUEST);
-    let (interval, patience) = PING;
-    let serving = Server::builder()
-        .max_concurrent_streams(MAX_CALLS)
-        .http2_keepalive_interval(Some(interval))
-        .http2_keepalive_timeout(Some(patience))
-        .add_service(service)
+    let calls = DiscoveryServer::new(calls).max_decoding_message_size(MAX_REQUEST);
+    let routes = Routes::new(calls)
         .add_service(xds)
         .add_service(health_service)
-        .add_service(reflection)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            cancel.cancelled(),
-        );
+        .add_service(reflection);
+    let router = routes.prepare().into_axum_router();
     let healthy = async {
         catalog.begun().await;
         set_health(&health, ServingStatus::Serving).await;
     };
-    let (served, _) = tokio::join!(serving, cancel.run_until_cancelled(healthy));
-    if let Err(error) = served {
-        tracing::error!(%error, "the gRPC server ended");
-    }
+    tokio::join!(
+        accept(listener, connections, router, cancel.clone()),
+        cancel.run_until_cancelled(healthy)
+    );
 }
 
 /// Sets the state of this service, and of the process as a whole: its name is empty.
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", DiscoveryServer::<Service>::NAME] {
+    for service in ["", DiscoveryServer::<Calls>::NAME] {
         health.set_service_status(service, status).await;
     }
 }
 
 #[derive(Debug)]
-struct Service {
-    catalog: Arc<Catalog>,
-    metrics: DiscoveryMetrics,
+struct Calls {
+    service: Service,
     /// Ends the calls that follow sets.
     cancel: CancellationToken,
 }
 
-impl Service {
+impl Calls {
     fn resolved(&self, request: proto::ResolveRequest) -> Result<proto::ResolveResponse, Status> {
         let key = key(request.set)?;
-        let found = Problem::check(&key, self.catalog.lookup(&key));
+        let found = Problem::check(&key, self.service.catalog.lookup(&key));
         let found = found.map_err(|problem| messages::status(&problem))?;
-        let stale = StaleMember::all(&found, &self.catalog.members(), Timestamp::now());
+        let stale = StaleMember::all(&found, &self.service.catalog.members(), Timestamp::now());
         let unchanged = found.version == request.known_version;
         Ok(proto::ResolveResponse {
             version: found.version,
@@ -116,19 +100,21 @@ impl Service {
         })
     }
 
-    fn watched(&self, request: proto::WatchRequest) -> Result<Responses, Status> {
+    fn watched(&self, request: Request<proto::WatchRequest>) -> Result<Responses, Status> {
+        let share = self.service.stream(&Peer::of(&request))?;
+        let request = request.into_inner();
         if request.sets.is_empty() || request.sets.len() > MAX_SETS {
             let text = format!("sets: must have 1 to {MAX_SETS} items");
             return Err(Status::invalid_argument(text));
         }
         let followed = request.sets.into_iter().map(|watched| {
             let follower = Follower::new(key(watched.set)?, watched.known_version);
-            Ok(follow(Arc::clone(&self.catalog), follower).boxed())
+            Ok(follow(Arc::clone(&self.service.catalog), follower).boxed())
         });
         let followed = followed.collect::<Result<Vec<_>, Status>>()?;
-        let watching = self.metrics.watching();
+        let watching = self.service.metrics.watching();
         let responses = stream::select_all(followed).map(move |response| {
-            let _counted_while_it_lives = &watching;
+            let _counted_while_they_live = (&watching, &share);
             Ok(response)
         });
         let end = stream::once(async { Err(Status::unavailable("this replica is stopping")) });
@@ -140,13 +126,13 @@ impl Service {
         let code = result
             .as_ref()
             .map_or_else(Status::code, |_| tonic::Code::Ok);
-        self.metrics.count_grpc(&format!("{code:?}"));
+        self.service.metrics.count_grpc(&format!("{code:?}"));
         result.map(Response::new)
     }
 }
 
 #[tonic::async_trait]
-impl Discovery for Service {
+impl Discovery for Calls {
     type WatchStream = Responses;
 
     async fn resolve(
@@ -160,7 +146,7 @@ impl Discovery for Service {
         &self,
         request: Request<proto::WatchRequest>,
     ) -> Result<Response<Responses>, Status> {
-        self.counted(self.watched(request.into_inner()))
+        self.counted(self.watched(request))
     }
 }
 

@@ -30,49 +30,41 @@ use self::{
     protocol::{Delta, Protocol, StateOfTheWorld},
     stream::responses,
 };
-use crate::{catalog::Catalog, metrics::DiscoveryMetrics};
+use crate::{peer::Peer, service::Service};
 
 type Responses<R> = Pin<Box<dyn Stream<Item = Result<R, Status>> + Send>>;
 
 /// The service.
 pub(crate) type XdsServer = AggregatedDiscoveryServiceServer<Xds>;
 
-/// The service that answers from `catalog` until `cancel`.
-pub(crate) fn server(
-    catalog: Arc<Catalog>,
-    metrics: DiscoveryMetrics,
-    cancel: CancellationToken,
-) -> XdsServer {
-    AggregatedDiscoveryServiceServer::new(Xds {
-        catalog,
-        metrics,
-        cancel,
-    })
+/// The service that answers until `cancel`.
+pub(crate) fn server(service: Service, cancel: CancellationToken) -> XdsServer {
+    AggregatedDiscoveryServiceServer::new(Xds { service, cancel })
 }
 
 #[derive(Debug)]
 pub(crate) struct Xds {
-    catalog: Arc<Catalog>,
-    metrics: DiscoveryMetrics,
+    service: Service,
     cancel: CancellationToken,
 }
 
 impl Xds {
     fn respond<P: Protocol + 'static>(
         &self,
-        requests: Streaming<P::Request>,
-    ) -> Response<Responses<P::Response>> {
-        let following = self.metrics.following();
+        request: Request<Streaming<P::Request>>,
+    ) -> Result<Response<Responses<P::Response>>, Status> {
+        let share = self.service.stream(&Peer::of(&request))?;
+        let following = self.service.metrics.following();
         let responses = responses::<P>(
-            Arc::clone(&self.catalog),
-            self.metrics.clone(),
-            requests.boxed(),
+            Arc::clone(&self.service.catalog),
+            self.service.metrics.clone(),
+            request.into_inner().boxed(),
             self.cancel.clone(),
         );
         let responses = responses.inspect(move |_| {
-            let _counted_while_it_lives = &following;
+            let _counted_while_they_live = (&following, &share);
         });
-        Response::new(responses.boxed())
+        Ok(Response::new(responses.boxed()))
     }
 }
 
@@ -85,13 +77,13 @@ impl AggregatedDiscoveryService for Xds {
         &self,
         request: Request<Streaming<DiscoveryRequest>>,
     ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
-        Ok(self.respond::<StateOfTheWorld>(request.into_inner()))
+        self.respond::<StateOfTheWorld>(request)
     }
 
     async fn delta_aggregated_resources(
         &self,
         request: Request<Streaming<DeltaDiscoveryRequest>>,
     ) -> Result<Response<Self::DeltaAggregatedResourcesStream>, Status> {
-        Ok(self.respond::<Delta>(request.into_inner()))
+        self.respond::<Delta>(request)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use discovery::{DiscoveryMetrics, serve_grpc};
+use discovery::{DiscoveryMetrics, Service, serve_grpc};
 use discovery_proto::{
     self as proto, discovery_client::DiscoveryClient, problem::Reason, watch_response::Event,
 };
@@ -21,22 +21,34 @@ use crate::world::{SETS, World, create_pod, delete_pod, write};
 /// The gRPC server, and a connection to it.
 pub(crate) struct Server {
     pub(crate) channel: Channel,
+    pub(crate) uri: String,
     cancel: CancellationToken,
     serving: JoinHandle<()>,
 }
 
 impl Server {
     pub(crate) async fn start(world: &World) -> Self {
+        let catalog = Arc::clone(world.catalog());
+        Self::of(Service::new(catalog, DiscoveryMetrics::default())).await
+    }
+
+    pub(crate) async fn of(service: Service) -> Self {
+        let mut server = Self::lazy(service).await;
+        let endpoint = Endpoint::from_shared(server.uri.clone()).unwrap();
+        server.channel = endpoint.connect().await.unwrap();
+        server
+    }
+
+    /// Connects when it is used.
+    pub(crate) async fn lazy(service: Service) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let uri = format!("http://{}", listener.local_addr().unwrap());
         let cancel = CancellationToken::new();
-        let answers = (Arc::clone(world.catalog()), DiscoveryMetrics::default());
-        let serving = tokio::spawn(serve_grpc(listener, answers, cancel.clone()));
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
         Self {
-            channel: endpoint.connect().await.unwrap(),
+            channel: Endpoint::from_shared(uri.clone()).unwrap().connect_lazy(),
+            uri,
+            serving: tokio::spawn(serve_grpc(listener, service, cancel.clone())),
             cancel,
-            serving,
         }
     }
 
@@ -54,7 +66,7 @@ impl Server {
     }
 }
 
-fn id(name: &str) -> proto::SetId {
+pub(crate) fn id(name: &str) -> proto::SetId {
     proto::SetId {
         namespace: "default".to_owned(),
         name: name.to_owned(),
@@ -68,7 +80,7 @@ fn resolve(name: &str, known_version: u64) -> proto::ResolveRequest {
     }
 }
 
-async fn next(responses: &mut Streaming<proto::WatchResponse>) -> Event {
+pub(crate) async fn next(responses: &mut Streaming<proto::WatchResponse>) -> Event {
     let response = timeout(Duration::from_secs(60), responses.message()).await;
     let response = response.expect("a response in time").unwrap();
     response.expect("the stream has not ended").event.unwrap()

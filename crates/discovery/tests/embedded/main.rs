@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 mod answers;
+mod certificates;
 mod grpc;
+mod limits;
 mod snapshots;
 mod statuses;
+mod tls;
 mod world;
 mod xds;

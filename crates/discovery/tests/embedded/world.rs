@@ -6,7 +6,7 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode, header},
 };
-use discovery::{Answer, Catalog, Discovery, DiscoveryMetrics, LoadedSnapshots, router};
+use discovery::{Answer, Catalog, Discovery, DiscoveryMetrics, LoadedSnapshots, Service, router};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
@@ -90,9 +90,8 @@ impl World {
             request = request.header(header::IF_NONE_MATCH, etag);
         }
         let request = request.body(Body::empty()).unwrap();
-        let response = router(Arc::clone(self.catalog()), DiscoveryMetrics::default())
-            .oneshot(request)
-            .await;
+        let service = Service::new(Arc::clone(self.catalog()), DiscoveryMetrics::default());
+        let response = router(service).oneshot(request).await;
         let response = response.unwrap();
         let etag = response.headers().get(header::ETAG);
         let etag = etag.map(|etag| etag.to_str().unwrap().to_owned());

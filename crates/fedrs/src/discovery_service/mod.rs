@@ -1,6 +1,7 @@
 //! `fedrs discovery`: answers which endpoints EndpointSets have.
 
 mod members;
+mod servers;
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -8,13 +9,14 @@ use anyhow::Context;
 use clap::Args;
 use controller_base::election::{LeaderElectionConfig, Term};
 use discovery::{
-    Catalog, Discovery, DiscoveryMetrics, DnsConfig, DnsServer, LoadedSnapshots, SnapshotDirectory,
+    Catalog, Discovery, DiscoveryMetrics, DnsConfig, DnsServer, LoadedSnapshots, Service,
+    SnapshotDirectory,
 };
 use kube::Client;
 use prometheus_client::registry::Registry;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::servers::ServerArgs;
 use crate::{
     elected::{ElectedProcess, ListenArgs, METRICS_PREFIX, Serving, own_identity, own_namespace},
     host::HostArgs,
@@ -34,6 +36,9 @@ use crate::{
 /// change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
 /// `_PORT._tcp.SET.NAMESPACE.endpoints.DOMAIN` SRV records.
 ///
+/// HTTP and gRPC are served with TLS on all addresses but loopback ones, unless `--plaintext` says that the network is trusted; DNS has
+/// no TLS.
+///
 /// Whoever can connect can ask for all sets: serve on addresses that only your services reach.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -45,20 +50,18 @@ use crate::{
   dig @127.0.0.1 -p 9453 web.default.endpoints.fedrs.internal
 
   # Answer in a pod's network
-  fedrs discovery --members /etc/fedrs/members --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 --dns 0.0.0.0:53")]
+  fedrs discovery --members /etc/fedrs/members --dns 0.0.0.0:53 \\
+    --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
+    --tls-cert /etc/fedrs/tls/tls.crt --tls-key /etc/fedrs/tls/tls.key")]
 pub(crate) struct DiscoveryArgs {
     #[command(flatten)]
     host: HostArgs,
     /// Directory with one kubeconfig for each member cluster, named after it
     #[arg(long, value_name = "DIR")]
     members: PathBuf,
-    /// Address to answer HTTP on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9480")]
-    http: SocketAddr,
-    /// Address to answer gRPC and xDS on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9490")]
-    grpc: SocketAddr,
-    /// Address to answer DNS on, by UDP and TCP
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Address to answer DNS on, by UDP and TCP. DNS has no TLS
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9453")]
     dns: SocketAddr,
     /// Domain of the DNS zone: `endpoints.DOMAIN`
@@ -86,6 +89,7 @@ pub(crate) struct DiscoveryArgs {
 
 /// Answers until a signal stops the process.
 pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
+    let tls = args.servers.tls()?;
     let host = args.host.controller_client().await?;
     let snapshots = args.snapshot_dir.map(SnapshotDirectory::new);
     let loaded = load(snapshots.clone()).await?;
@@ -97,19 +101,19 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     };
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = DiscoveryMetrics::register(&catalog, &mut registry);
+    let service = Service::new(Arc::clone(&catalog), metrics.clone())
+        .with_tls(tls)
+        .with_limits(args.servers.limits());
     let dns = DnsServer::new(Arc::clone(&catalog), metrics.clone(), &config);
     let mut dns = dns.context("--domain")?;
-    let listener = TcpListener::bind(args.http).await;
-    let listener = listener.with_context(|| format!("--http={}", args.http))?;
-    let grpc = TcpListener::bind(args.grpc).await;
-    let grpc = grpc.with_context(|| format!("--grpc={}", args.grpc))?;
+    let [http, grpc] = args.servers.bind().await?;
     let dns_address = dns.listen(args.dns).await;
     let dns_address = dns_address.with_context(|| format!("--dns={}", args.dns))?;
 
     let state = ServerState::of_catalog(registry, Arc::clone(&catalog));
     let serving = Serving::start(&args.listen, state)?;
     tracing::info!(
-        http = %listener.local_addr()?,
+        http = %http.local_addr()?,
         grpc = %grpc.local_addr()?,
         dns = %dns_address,
         "answering"
@@ -117,16 +121,8 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     let cancel = serving.cancel.clone();
     tokio::join!(
         members::follow(args.members, discovery, cancel.clone()),
-        discovery::serve(
-            listener,
-            (Arc::clone(&catalog), metrics.clone()),
-            cancel.clone()
-        ),
-        discovery::serve_grpc(
-            grpc,
-            (Arc::clone(&catalog), metrics.clone()),
-            cancel.clone()
-        ),
+        discovery::serve_http(http, service.clone(), cancel.clone()),
+        discovery::serve_grpc(grpc, service, cancel.clone()),
         dns.run(cancel.clone()),
         keep(
             snapshots,

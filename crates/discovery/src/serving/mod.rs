@@ -1,0 +1,21 @@
+//! Connections of clients by HTTP and gRPC.
+//!
+//! ```text
+//! listener --> limits --> TLS --> Peer --> HTTP/1 or HTTP/2 --> router
+//!                |                           '-- a client that takes nothing is cut off
+//!                '--> refusals
+//! ```
+
+mod connection;
+mod limits;
+mod listener;
+mod metrics;
+mod progress;
+mod tls;
+
+pub use limits::Limits;
+pub use tls::{Tls, TlsError, TlsFiles};
+
+pub(crate) use limits::{Quota, Share};
+pub(crate) use listener::{Connections, Protocol, accept};
+pub(crate) use metrics::ServerMetrics;
