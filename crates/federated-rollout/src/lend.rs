@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
-    account::{Account, loan_of, present},
+    account::{Account, MemberAccount, loan_of, present},
     budget::Budget,
     loan::reach,
     member::{Deployment, Member},
@@ -208,36 +208,18 @@ impl Share {
     ) -> Result<Loan, Refusal> {
         let loan = state.loans.get(member.name);
         let before = reach(found, loan);
+        // What the next step would recall, here or elsewhere, would be given and taken for ever.
+        let left = recall::left(rollout, state, member);
         let own = (self.account.members.iter().zip(rollout.members))
             .find_map(|(account, other)| (other.name == member.name).then_some(account))
             .ok_or(Refusal::Budget)?;
-        // Pods beyond a budget that was made smaller are lent to nobody.
-        let Account { in_use, limits, .. } = &self.account;
-        let over = in_use.surge.saturating_sub(limits.surge);
-        // What may run is not lent as if it were unavailable anyway.
-        let idle = own
-            .unavailable
-            .saturating_sub(found.uncertain)
-            .max(before.unavailable.min(own.unavailable));
-        // What the next step would recall, here or elsewhere, would be given and taken for ever.
-        let left = recall::left(rollout, state, member);
-        let unavailable = (idle + self.more.unavailable).min(found.replicas);
-        // What has no node can't become available beside what is lent: others run in its place.
         let most = if is_planted(PlantedBug::UnavailableLentBesideTheBudget) {
             u64::MAX
         } else {
+            // What has no node can't become available beside what is lent: others run in its place.
             left.unavailable + found.pending.min(own.unavailable)
         };
-        let wanted = Strategy::new(
-            unavailable.min(most),
-            (own.surge.saturating_sub(over) + self.more.surge).min(found.replicas),
-        );
-        // One pod beyond its replicas runs, or may run, anyway. Replicas beyond N may use up the surge until the rollout has ended:
-        // moves wait for it.
-        let wanted = match wanted.pods() {
-            0 if own.surge > 0 => found.without_loan(),
-            _ => wanted,
-        };
+        let wanted = self.wanted(found, own, before, most);
         let wanted = match rollout.budget {
             Budget::RollingUpdate { .. } | Budget::CreateFirst => wanted,
             Budget::Recreate if wanted.unavailable < found.replicas || !state.loans.is_empty() => {
@@ -265,26 +247,42 @@ impl Share {
         if loan.is_some() && !is_replaced && !is_growth {
             return Err(Refusal::Budget);
         }
-        let has_template = found.revision == rollout.target;
         Ok(Loan {
-            strategy,
             beyond: strategy.unavailable.saturating_sub(left.unavailable),
-            revision: rollout.target.to_owned(),
-            generation: found.generation,
-            available: if has_template {
-                found.updated_available
-            } else {
-                0
-            },
             replaced: if is_replaced && rollout.speed.is_some() {
                 before.pods()
             } else {
                 0
             },
-            lost: false,
-            paused: false,
-            evicts: false,
+            ..new_loan(rollout, found, strategy)
         })
+    }
+
+    /// What the member would get at any speed, with `most` unavailable pods at most.
+    fn wanted(
+        &self,
+        found: &Deployment<'_>,
+        own: &MemberAccount,
+        before: Strategy,
+        most: u64,
+    ) -> Strategy {
+        // What may run is not lent as if it were unavailable anyway.
+        let idle = own
+            .unavailable
+            .saturating_sub(found.uncertain)
+            .max(before.unavailable.min(own.unavailable));
+        let unavailable = (idle + self.more.unavailable).min(found.replicas);
+        // Pods beyond a budget that was made smaller are lent to nobody.
+        let Account { in_use, limits, .. } = &self.account;
+        let over = in_use.surge.saturating_sub(limits.surge);
+        let surge = own.surge.saturating_sub(over) + self.more.surge;
+        let wanted = Strategy::new(unavailable.min(most), surge.min(found.replicas));
+        // One pod beyond its replicas runs, or may run, anyway. Replicas beyond N may use up the surge until the rollout has ended:
+        // moves wait for it.
+        match wanted.pods() {
+            0 if own.surge > 0 => found.without_loan(),
+            _ => wanted,
+        }
     }
 
     /// As much of `wanted` as the speed allows.
@@ -316,5 +314,21 @@ impl Share {
             return Err(Refusal::Speed);
         }
         Ok(strategy)
+    }
+}
+
+/// A loan of `strategy` for the target, that is to be written to the Deployment as it was found.
+fn new_loan(rollout: &Rollout<'_>, found: &Deployment<'_>, strategy: Strategy) -> Loan {
+    let has_template = found.revision == rollout.target;
+    Loan {
+        strategy,
+        revision: rollout.target.to_owned(),
+        generation: found.generation,
+        available: if has_template {
+            found.updated_available
+        } else {
+            0
+        },
+        ..Loan::default()
     }
 }
