@@ -63,6 +63,19 @@ impl Account<'_> {
         ]
     }
 
+    /// Its namespace, itself, and what it may do in that namespace, in the order in which they are to be created.
+    #[must_use]
+    pub fn in_own_namespace(&self, own: Vec<Grant>) -> Vec<Manifest> {
+        let inside = json!({ "name": self.name, "namespace": self.namespace });
+        let account = json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside });
+        vec![
+            Manifest::namespace(self.namespace),
+            Manifest::role("Role", &inside, own),
+            Manifest::plain(account),
+            self.binding("Role", &inside),
+        ]
+    }
+
     /// The namespace, what the account may do in it, and that it may.
     #[must_use]
     pub fn in_namespace(&self, namespace: &str, grants: Vec<Grant>) -> [Manifest; 3] {
