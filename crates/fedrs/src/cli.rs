@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs, output,
-    plan,
+    controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs,
+    mcs_controller, output, plan,
     program::{self, Program},
     rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
 };
@@ -34,6 +34,7 @@ enum Command {
     Controller(controller::ControllerArgs),
     ReplicaSetController(replica_set_controller::ReplicaSetControllerArgs),
     Discovery(discovery_service::DiscoveryArgs),
+    McsController(mcs_controller::McsControllerArgs),
     Resolve(resolve::ResolveArgs),
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
@@ -94,6 +95,10 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Discovery(args) => {
             cli.log.start()?;
             block_on(discovery_service::run(args))
+        }
+        Command::McsController(args) => {
+            cli.log.start()?;
+            block_on(mcs_controller::run(args))
         }
         Command::Resolve(args) => block_on(resolve::run(args)),
         Command::Plan(args) => block_on(plan::run(args)),

@@ -18,6 +18,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 8] = [
             "controller",
             "replica-set-controller",
             "discovery",
+            "mcs-controller",
             "uninstall",
         ],
     ),

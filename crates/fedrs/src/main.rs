@@ -20,6 +20,8 @@ mod host;
 mod join;
 mod logging;
 mod lrs;
+mod mcs_controller;
+mod member_directory;
 mod metrics_text;
 mod output;
 mod plan;

@@ -51,6 +51,10 @@ enum ClusterArg {
     DiscoveryWriter,
     /// A cluster with endpoints, for `fedrs discovery`
     DiscoveryMember,
+    /// The cluster with the Lease of `fedrs mcs-controller`
+    McsHost,
+    /// A cluster that exports and imports Services, for `fedrs mcs-controller`
+    McsMember,
 }
 
 /// Prints the objects as YAML.
@@ -72,6 +76,12 @@ pub(crate) fn run(args: RbacArgs) -> anyhow::Result<ExitCode> {
         ClusterArg::DiscoveryHost => return print(&of_discovery(ClusterType::Host)),
         ClusterArg::DiscoveryWriter => {
             return print(&discovery::rbac::writer_manifests(namespace, account));
+        }
+        ClusterArg::McsHost => {
+            return print(&mcs_controller::rbac::host_manifests(namespace, account));
+        }
+        ClusterArg::McsMember => {
+            return print(&mcs_controller::rbac::member_manifests(namespace, account));
         }
         ClusterArg::DiscoveryMember => return print(&of_discovery(ClusterType::Member)),
     };

@@ -1,31 +1,31 @@
-//! The members of the service: a directory of kubeconfigs.
-//!
-//! ```text
-//! kubeconfig added, changed --> client --> its pods and nodes are watched
-//! kubeconfig removed ---------> its endpoints stay, as those of a member that can't be reached
-//! ```
+//! The members of the service: the endpoints of one whose kubeconfig is removed stay, as those of a member that can't be reached.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::PathBuf;
 
 use discovery::Discovery;
-use federation_controller::members::{
-    MemberEvent, directory, file_client,
-    kubeconfig::{Kubeconfig, KubeconfigError},
-};
 use kube::Client;
-use tokio::sync::mpsc;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::sync::CancellationToken;
 
-/// Events and clients that may be buffered; who sends them waits while the buffer is full.
-const BUFFERED: usize = 64;
-/// Clients of one member that may be buffered: the next one is made when this one is in use.
-const CLIENTS: usize = 1;
+use crate::member_directory::{self, Members};
 
-/// A client of a member, or why there is none.
-type Connected = (String, Result<Client, KubeconfigError>);
+impl Members for Discovery {
+    fn add(&mut self, name: &str) {
+        self.add_member(name);
+    }
 
-/// The tasks that make the clients of members, by name.
-type Connecting = BTreeMap<String, AbortOnDropHandle<()>>;
+    fn set(&mut self, name: &str, client: &Client) {
+        self.set_member(name, client);
+    }
+
+    fn end(&mut self, name: &str) {
+        tracing::info!(cluster = name, "its endpoints stay, and are stale");
+        self.end_member(name);
+    }
+
+    fn complete(&mut self) {
+        self.members_known();
+    }
+}
 
 /// Keeps the members of `discovery` those in `directory`, until `cancel`.
 pub(super) async fn follow(
@@ -33,87 +33,6 @@ pub(super) async fn follow(
     mut discovery: Discovery,
     cancel: CancellationToken,
 ) {
-    let (events, mut changes) = mpsc::channel(BUFFERED);
-    let (clients, mut connected) = mpsc::channel::<Connected>(BUFFERED);
-    let watching = tokio::spawn(directory::watch(directory, events, cancel));
-    let mut connecting = Connecting::new();
-    loop {
-        tokio::select! {
-            // Ends with the process.
-            event = changes.recv() => match event {
-                Some(event) => apply(event, &mut discovery, &mut connecting, &clients),
-                None => break,
-            },
-            Some((name, client)) = connected.recv() => match client {
-                Ok(client) if connecting.contains_key(&name) => {
-                    discovery.set_member(&name, &client);
-                }
-                Ok(_) => {}
-                Err(error) => tracing::warn!(cluster = name, %error, "failed to make a client"),
-            },
-        }
-    }
-    drop(connecting);
+    member_directory::follow(directory, &mut discovery, cancel).await;
     discovery.stop().await;
-    let _ = watching.await;
-}
-
-fn apply(
-    event: MemberEvent,
-    discovery: &mut Discovery,
-    connecting: &mut Connecting,
-    clients: &mpsc::Sender<Connected>,
-) {
-    match event {
-        MemberEvent::File {
-            name,
-            file,
-            kubeconfig,
-        } => {
-            discovery.add_member(&name);
-            match kubeconfig {
-                Ok(kubeconfig) => {
-                    let task = connect(name.clone(), file, kubeconfig, clients.clone());
-                    connecting.insert(name, task);
-                }
-                Err(error) => {
-                    tracing::warn!(cluster = name, %error, "invalid kubeconfig: an earlier one stays in use");
-                }
-            }
-        }
-        MemberEvent::Gone { name } => {
-            tracing::info!(
-                cluster = name,
-                "kubeconfig removed: its endpoints stay, and are stale"
-            );
-            connecting.remove(&name);
-            discovery.end_member(&name);
-        }
-        MemberEvent::Complete => discovery.members_known(),
-        // The kubeconfigs stay in use: this is more often a mistake than the loss of everything.
-        MemberEvent::Emptied => {}
-    }
-}
-
-/// Makes the clients of a member from its kubeconfig, until it is dropped.
-fn connect(
-    name: String,
-    file: PathBuf,
-    kubeconfig: Kubeconfig,
-    clients: mpsc::Sender<Connected>,
-) -> AbortOnDropHandle<()> {
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        let (sender, mut made) = mpsc::channel(CLIENTS);
-        let forward = async {
-            while let Some(client) = made.recv().await {
-                if clients.send((name.clone(), client)).await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            () = file_client::keep_connected(name.clone(), &file, kubeconfig, sender) => {}
-            () = forward => {}
-        }
-    }))
 }
