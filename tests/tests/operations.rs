@@ -20,10 +20,11 @@ const REASON_SOURCES: [&str; 4] = [
     "crates/controller-base/src/election/lease.rs",
 ];
 /// Sources that name metrics.
-const METRIC_SOURCES: [&str; 3] = [
+const METRIC_SOURCES: [&str; 4] = [
     "crates/federation-controller/src/metrics.rs",
     "crates/check-queue/src/metrics.rs",
     "crates/cluster-informer/src/metrics.rs",
+    "crates/mcs-controller/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
 const OTHER_WORDS: [&str; 4] = ["Lease", "MemberCluster", "MemberClusters", "TokenRequest"];
