@@ -41,7 +41,7 @@ enum Mode {
     Local,
 }
 
-const BUGS: [Planted; 14] = {
+const BUGS: [Planted; 15] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
@@ -78,6 +78,7 @@ const BUGS: [Planted; 14] = {
         of(B::DeletionLostInRelist, 73, &[I::Reached, I::Settled]),
         of(B::StatusNotCompared, 51, &[I::Settled]),
         of_rollouts(B::BudgetLentTwice, 6, &[I::Budget]),
+        of_rollouts(B::UnavailableLentBesideTheBudget, 2, &[I::Budget]),
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
         of_local(B::StartedUpdatesForgottenByRestart, 50, &[I::Speed]),
         of_local(B::EvictionsBesideTheBudget, 7, &[I::Budget]),

@@ -83,6 +83,12 @@ impl Lent<'_> {
         for (member, part) in self.observed.parts(self.name) {
             let since = self.observed.oldest_belief(member);
             let (old, new) = (loan(&self.old, member), loan(&self.new, member));
+            // What is in a lost member is replaced elsewhere, and does not count.
+            let is_lost = (self.new.record.loans.get(member)).is_some_and(|loan| loan.lost);
+            // Also if somebody has deleted it and the controller can't see that.
+            if !is_lost && part.is_labeled.since(since).any(|is_labeled| *is_labeled) {
+                requested += part.desired.since(since).max().copied().unwrap_or(0);
+            }
             let is_lent = [old, new].into_iter().any(|loan| loan != Reach::default());
             if !part.is_ours() && !is_lent {
                 // Such as that of an earlier set of this name, which was released.
@@ -93,8 +99,6 @@ impl Lent<'_> {
             let reach = most(part.reach.since(since));
             let (least, most_missing) = part.missing_since(since);
             before.unavailable += old.unavailable.max(reach.unavailable).max(most_missing);
-            // What is in a lost member is replaced elsewhere, and does not count.
-            let is_lost = (self.new.record.loans.get(member)).is_some_and(|loan| loan.lost);
             if is_lost {
                 continue;
             }
@@ -102,7 +106,6 @@ impl Lent<'_> {
             let is_known = self.observed.is_known_since(member, since);
             let shown = |least| if is_known { least } else { 0 };
             after.unavailable += new.unavailable.max(shown(least));
-            requested += part.desired.since(since).max().copied().unwrap_or(0);
             let (least, most_surplus) = part.surplus_since(since);
             before.surge += old.surge.max(reach.surge).max(most_surplus);
             after.surge += new.surge.max(shown(least));
