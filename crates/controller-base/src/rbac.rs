@@ -87,12 +87,27 @@ impl Account<'_> {
         ]
     }
 
+    /// A further role in the cluster, `NAME-SUFFIX`, and that the account has it: for what only some processes need.
+    #[must_use]
+    pub fn further_role(&self, suffix: &str, grants: Vec<Grant>) -> Vec<Manifest> {
+        let name = format!("{}-{suffix}", self.name);
+        let metadata = json!({ "name": name });
+        vec![
+            Manifest::role("ClusterRole", &metadata, grants),
+            self.bound(("ClusterRole", &name), &metadata),
+        ]
+    }
+
     fn binding(&self, role: &str, metadata: &Value) -> Manifest {
+        self.bound((role, self.name), metadata)
+    }
+
+    fn bound(&self, (role, name): (&str, &str), metadata: &Value) -> Manifest {
         Manifest::plain(json!({
             "apiVersion": RBAC_V1,
             "kind": format!("{role}Binding"),
             "metadata": metadata,
-            "roleRef": { "apiGroup": RBAC, "kind": role, "name": self.name },
+            "roleRef": { "apiGroup": RBAC, "kind": role, "name": name },
             "subjects": [{ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace }],
         }))
     }

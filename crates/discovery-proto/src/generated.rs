@@ -139,8 +139,10 @@ pub mod problem {
         NotFound = 1,
         /// The set is invalid, or its source does not exist.
         Invalid = 2,
-        /// The service has not listed everything yet.
+        /// The service has not listed everything yet, or the host does not say who may ask.
         Waiting = 3,
+        /// The client may not ask for the set. The service looks again: it may get the set later.
+        Forbidden = 4,
     }
     impl Reason {
         /// String value of the enum field names used in the ProtoBuf definition.
@@ -153,6 +155,7 @@ pub mod problem {
                 Self::NotFound => "REASON_NOT_FOUND",
                 Self::Invalid => "REASON_INVALID",
                 Self::Waiting => "REASON_WAITING",
+                Self::Forbidden => "REASON_FORBIDDEN",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
@@ -162,6 +165,7 @@ pub mod problem {
                 "REASON_NOT_FOUND" => Some(Self::NotFound),
                 "REASON_INVALID" => Some(Self::Invalid),
                 "REASON_WAITING" => Some(Self::Waiting),
+                "REASON_FORBIDDEN" => Some(Self::Forbidden),
                 _ => None,
             }
         }
@@ -245,6 +249,9 @@ pub mod discovery_client {
     /// Answers which pods of all member clusters an EndpointSet has (D1).
     ///
     /// What is not known is never an empty set: it is the status UNAVAILABLE, or a problem. Keep the last answer then.
+    ///
+    /// Of a service that authorizes clients, requests need a bearer token in the metadata `authorization`, or a client certificate:
+    /// UNAUTHENTICATED without. RESOURCE_EXHAUSTED: more connections, or calls of Watch, than the service has for a client.
     #[derive(Debug, Clone)]
     pub struct DiscoveryClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -317,7 +324,7 @@ pub mod discovery_client {
         /// Returns the endpoints of a set at once.
         ///
         /// NOT_FOUND: there is no such set. FAILED_PRECONDITION: it is invalid, or its source does not exist. UNAVAILABLE: its endpoints
-        /// are not known yet.
+        /// are not known yet. PERMISSION_DENIED: the client may not ask for it.
         pub async fn resolve(
             &mut self,
             request: impl tonic::IntoRequest<super::ResolveRequest>,
@@ -391,7 +398,7 @@ pub mod discovery_server {
         /// Returns the endpoints of a set at once.
         ///
         /// NOT_FOUND: there is no such set. FAILED_PRECONDITION: it is invalid, or its source does not exist. UNAVAILABLE: its endpoints
-        /// are not known yet.
+        /// are not known yet. PERMISSION_DENIED: the client may not ask for it.
         async fn resolve(
             &self,
             request: tonic::Request<super::ResolveRequest>,
@@ -415,6 +422,9 @@ pub mod discovery_server {
     /// Answers which pods of all member clusters an EndpointSet has (D1).
     ///
     /// What is not known is never an empty set: it is the status UNAVAILABLE, or a problem. Keep the last answer then.
+    ///
+    /// Of a service that authorizes clients, requests need a bearer token in the metadata `authorization`, or a client certificate:
+    /// UNAUTHENTICATED without. RESOURCE_EXHAUSTED: more connections, or calls of Watch, than the service has for a client.
     #[derive(Debug)]
     pub struct DiscoveryServer<T> {
         inner: Arc<T>,

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::{Path, Query, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::map_response,
@@ -19,8 +19,10 @@ use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    access::Refusal,
     answer::Answer,
     catalog::{Catalog, Lookup},
+    peer::Peer,
     problem::{Problem, Reason},
     service::Service,
     serving::{Protocol, accept},
@@ -61,9 +63,18 @@ async fn endpoints(
     State(service): State<Service>,
     Path((namespace, name)): Path<(String, String)>,
     Query(options): Query<Options>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Response {
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
+    let caller = match service.access.caller(&headers, &peer).await {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(refusal),
+    };
     let key = SetKey::new(namespace, name);
+    if let Err(problem) = caller.check(&key).await {
+        return not_known(&problem);
+    }
     let catalog = &service.catalog;
     let known = headers.get(header::IF_NONE_MATCH);
     let wait = Duration::from_secs(options.wait).min(LONGEST_WAIT);
@@ -85,7 +96,9 @@ async fn endpoints(
         let _ = timeout(wait, another).await;
         lookup = catalog.lookup(&key);
     }
-    match Problem::check(&key, lookup) {
+    // Again: the wait may have been long.
+    let permitted = caller.check(&key).await;
+    match permitted.and_then(|()| Problem::check(&key, lookup)) {
         Ok(snapshot) if is_new(&snapshot) => found(catalog, &key, &snapshot),
         Ok(snapshot) => {
             (StatusCode::NOT_MODIFIED, [(header::ETAG, etag(&snapshot))]).into_response()
@@ -107,11 +120,28 @@ fn found(catalog: &Catalog, key: &SetKey, snapshot: &EndpointSnapshot) -> Respon
     (headers, body).into_response()
 }
 
+fn refused(refusal: Refusal) -> Response {
+    let text = format!("{refusal}\n");
+    match refusal {
+        Refusal::NotAuthenticated => {
+            let scheme = HeaderValue::from_static("Bearer");
+            let headers = [(header::WWW_AUTHENTICATE, scheme)];
+            (StatusCode::UNAUTHORIZED, headers, text).into_response()
+        }
+        Refusal::HostAway(_) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
+    }
+}
+
 fn not_known(problem: &Problem) -> Response {
     let status = match problem.reason {
         Reason::NotFound => StatusCode::NOT_FOUND,
         Reason::Invalid => StatusCode::CONFLICT,
         Reason::Waiting => StatusCode::SERVICE_UNAVAILABLE,
+        Reason::Forbidden => StatusCode::FORBIDDEN,
     };
     (status, format!("{problem}\n")).into_response()
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

@@ -9,6 +9,7 @@
 //! A member that can't be reached keeps its endpoints, which answers mark with their age: nothing is removed because it is
 //! not known. Writes nothing but, if it is asked to, the statuses of EndpointSets, and snapshots on disk.
 
+mod access;
 mod answer;
 mod catalog;
 mod disk;

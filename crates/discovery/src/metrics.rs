@@ -15,7 +15,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::{catalog::Catalog, serving::ServerMetrics, state::State};
+use crate::{access::AccessMetrics, catalog::Catalog, serving::ServerMetrics, state::State};
 
 /// Counts answers; what is known is counted when it is asked for.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,7 @@ pub struct DiscoveryMetrics {
     xds_clients: Gauge,
     snapshot_writes: Family<Written, Counter>,
     pub(crate) servers: ServerMetrics,
+    pub(crate) access: AccessMetrics,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -80,6 +81,7 @@ impl DiscoveryMetrics {
             metrics.xds_clients.clone(),
         );
         metrics.servers.register(registry);
+        metrics.access.register(registry);
         registry.register_collector(Box::new(Known(Arc::clone(catalog))));
         metrics
     }

@@ -25,8 +25,10 @@ pub(crate) enum Reason {
     NotFound,
     /// The set is invalid, or its source does not exist.
     Invalid,
-    /// Not everything has been listed yet.
+    /// Not everything has been listed yet, or the host does not say who may ask.
     Waiting,
+    /// The client may not ask for it.
+    Forbidden,
 }
 
 impl Problem {
@@ -51,6 +53,26 @@ impl Problem {
                 ),
             },
         })
+    }
+
+    /// As `kubectl get` says it.
+    pub(crate) fn forbidden(user: &str, key: &SetKey) -> Self {
+        let SetKey { namespace, name } = key;
+        let user = reflector::printable(user);
+        Self {
+            reason: Reason::Forbidden,
+            text: format!(
+                "endpointsets.fedrs.dev {name:?} is forbidden: User {user:?} cannot get resource \"endpointsets\" in API group \"fedrs.dev\" in the namespace {namespace:?}"
+            ),
+        }
+    }
+
+    /// It is not known whether the client may ask.
+    pub(crate) fn unreviewed(why: &impl fmt::Display) -> Self {
+        Self {
+            reason: Reason::Waiting,
+            text: why.to_string(),
+        }
     }
 
     fn waiting(waiting: &Waiting) -> Self {

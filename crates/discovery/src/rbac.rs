@@ -1,5 +1,5 @@
 //! The permissions of the service: a rule for each kind of request, with its reason. It changes nothing but, if it is asked to,
-//! the statuses of EndpointSets.
+//! the statuses of EndpointSets. Only if it authorizes clients, it may ask who they are.
 
 use controller_base::rbac::{Account, Grant, Manifest, grant};
 use fedrs_api::{ClusterType, names};
@@ -30,6 +30,12 @@ pub fn writer_manifests(namespace: Option<&str>, account: Option<&str>) -> Vec<M
     of_account(namespace, account).manifests(in_cluster, own_namespace())
 }
 
+/// What `--authorization=SubjectAccessReview` needs on the host in addition: a role of its own for the same account.
+#[must_use]
+pub fn authorizer_manifests(namespace: Option<&str>, account: Option<&str>) -> Vec<Manifest> {
+    of_account(namespace, account).further_role("authorizer", reviews())
+}
+
 fn of_account<'a>(namespace: Option<&'a str>, account: Option<&'a str>) -> Account<'a> {
     Account {
         namespace: namespace.unwrap_or(names::SYSTEM_NAMESPACE),
@@ -53,6 +59,21 @@ fn status() -> Vec<Grant> {
             "Create events about the leader; patch the count of repeated ones",
             (CORE, "events"),
             &["create", "patch"],
+        ),
+    ]
+}
+
+fn reviews() -> Vec<Grant> {
+    vec![
+        grant(
+            "Ask who has the token of a client",
+            ("authentication.k8s.io", "tokenreviews"),
+            &["create"],
+        ),
+        grant(
+            "Ask whether a client may get an EndpointSet",
+            ("authorization.k8s.io", "subjectaccessreviews"),
+            &["create"],
         ),
     ]
 }

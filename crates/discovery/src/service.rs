@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tonic::Status;
+use kube::Client;
+use tonic::{Request, Status};
 
 use crate::{
+    access::{Access, Caller, Refusal},
     catalog::Catalog,
     metrics::DiscoveryMetrics,
     peer::Peer,
@@ -19,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Service {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) metrics: DiscoveryMetrics,
+    pub(crate) access: Access,
     tls: Option<Arc<Tls>>,
     limits: Limits,
     patience: Duration,
@@ -34,11 +37,20 @@ impl Service {
         Self {
             catalog,
             metrics,
+            access: Access::default(),
             tls: None,
             streams: Quota::streams(&limits),
             limits,
             patience: PATIENCE,
         }
+    }
+
+    /// With answers only for clients that may `get` the EndpointSet on the host. `host` has to be allowed to create
+    /// `TokenReview` and `SubjectAccessReview`; tokens of clients have to be meant for `audience`.
+    #[must_use]
+    pub fn with_reviews(mut self, host: Client, audience: String) -> Self {
+        self.access = Access::reviewed(host, audience, self.metrics.access.clone());
+        self
     }
 
     /// With TLS.
@@ -61,6 +73,19 @@ impl Service {
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
+    }
+
+    /// Who sends a request.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`, or `UNAVAILABLE` while the host can't be asked.
+    pub(crate) async fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
+        let headers = request.metadata().as_ref();
+        let caller = self.access.caller(headers, &Peer::of(request)).await;
+        caller.map_err(|refusal| match refusal {
+            Refusal::NotAuthenticated => Status::unauthenticated(refusal.to_string()),
+            Refusal::HostAway(_) => Status::unavailable(refusal.to_string()),
+        })
     }
 
     /// What the connections of a server have in common.

@@ -5,6 +5,10 @@ use std::{fmt, sync::Arc};
 use fedrs_api::{EndpointSet, ObjectKey, SetKind, ValidEndpointSet, ValidEndpointSource, selector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+/// The longest names of namespaces, and of other objects.
+const MOST_NAMESPACE_BYTES: usize = 63;
+const MOST_NAME_BYTES: usize = 253;
+
 /// Namespace and name of an EndpointSet. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetKey {
@@ -21,6 +25,11 @@ impl SetKey {
             namespace: namespace.into(),
             name: name.into(),
         }
+    }
+
+    /// Whether an object may have this name: one that is too long is nobody's.
+    pub(crate) fn can_exist(&self) -> bool {
+        self.namespace.len() <= MOST_NAMESPACE_BYTES && self.name.len() <= MOST_NAME_BYTES
     }
 
     /// The key of an object.

@@ -1,6 +1,6 @@
 //! Users: who clients are, as the API server of the host knows them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -20,7 +20,7 @@ pub(crate) struct User {
 /// The user of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CertificateUser {
-    pub(crate) user: User,
+    pub(crate) user: Arc<User>,
     /// The end of the certificate: nobody is this user by it from then on.
     pub(crate) expires: Timestamp,
 }
@@ -50,11 +50,11 @@ impl CertificateUser {
         let groups = groups.filter_map(|group| group.as_str().ok());
         let expires = certificate.validity().not_after.timestamp();
         Ok(Self {
-            user: User {
+            user: Arc::new(User {
                 name: name.ok_or(InvalidCertificate::NoCommonName)?.to_owned(),
                 groups: groups.chain([AUTHENTICATED]).map(str::to_owned).collect(),
                 ..User::default()
-            },
+            }),
             expires: Timestamp::from_second(expires).unwrap_or(Timestamp::MIN),
         })
     }

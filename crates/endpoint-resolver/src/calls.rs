@@ -8,11 +8,11 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tonic::{
-    Status,
+    Request, Status,
     transport::{self, Channel},
 };
 
-use crate::resolved::Problem;
+use crate::{credentials::Credentials, resolved::Problem};
 
 /// How long a connection may take, and then the first response of a stream: the service reports each set at once.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,20 +37,36 @@ pub(crate) fn configured(server: transport::Endpoint) -> transport::Endpoint {
 
 pub(crate) async fn connect(
     server: &transport::Endpoint,
+    credentials: &Credentials,
 ) -> Result<DiscoveryClient<Channel>, Problem> {
     let problem = |reason: String| {
         Problem::unavailable(format!("failed to connect to {}: {reason}", server.uri()))
     };
-    let connected = tokio::time::timeout(PATIENCE, server.connect()).await;
+    let endpoint = credentials.connection(server).await;
+    let endpoint = endpoint.map_err(|error| problem(error.to_string()))?;
+    let connected = tokio::time::timeout(PATIENCE, endpoint.connect()).await;
     let connected = connected.map_err(|_| problem(format!("no response in {PATIENCE:?}")))?;
     let channel = connected.map_err(|error| problem(chain(&error)))?;
     Ok(DiscoveryClient::new(channel).max_decoding_message_size(MAX_RESPONSE))
 }
 
 /// The responses for `sets`, which end with a problem.
-pub(crate) fn watch(mut client: DiscoveryClient<Channel>, sets: Vec<WatchedSet>) -> Responses {
+pub(crate) fn watch(
+    mut client: DiscoveryClient<Channel>,
+    credentials: Credentials,
+    sets: Vec<WatchedSet>,
+) -> Responses {
     let begun = async move {
-        let responses = client.watch(WatchRequest { sets }).await?.into_inner();
+        let authorization = credentials.authorization().await;
+        let authorization =
+            authorization.map_err(|error| Status::unauthenticated(error.to_string()))?;
+        let mut request = Request::new(WatchRequest { sets });
+        if let Some(authorization) = authorization {
+            request
+                .metadata_mut()
+                .insert("authorization", authorization);
+        }
+        let responses = client.watch(request).await?.into_inner();
         Ok(responses.into_future().await)
     };
     let responses = async {

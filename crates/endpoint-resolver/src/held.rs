@@ -163,6 +163,7 @@ fn of_message(problem: proto::Problem) -> Problem {
         R::NotFound => Reason::NotFound,
         R::Invalid => Reason::Invalid,
         R::Waiting => Reason::Waiting,
+        R::Forbidden => Reason::Forbidden,
         R::Unspecified => Reason::Unavailable,
     };
     Problem {

@@ -93,6 +93,7 @@ fn d3_an_answer_is_sorted_and_live() {
 #[case::not_found(proto::problem::Reason::NotFound, Reason::NotFound)]
 #[case::invalid(proto::problem::Reason::Invalid, Reason::Invalid)]
 #[case::waiting(proto::problem::Reason::Waiting, Reason::Waiting)]
+#[case::forbidden(proto::problem::Reason::Forbidden, Reason::Forbidden)]
 #[case::unknown(proto::problem::Reason::Unspecified, Reason::Unavailable)]
 fn d3_a_problem_keeps_the_last_endpoints(
     #[case] sent: proto::problem::Reason,

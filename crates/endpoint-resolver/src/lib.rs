@@ -24,6 +24,7 @@
 mod backoff;
 mod balance;
 mod calls;
+mod credentials;
 mod endpoint;
 mod endpoints;
 mod file;

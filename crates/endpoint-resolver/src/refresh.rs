@@ -16,6 +16,7 @@ use tonic::transport::{self, Channel};
 use crate::{
     backoff,
     calls::{self, Responses},
+    credentials::Credentials,
     endpoints::Publisher,
     held::{Held, ServerIndex},
     name::SetName,
@@ -44,6 +45,7 @@ pub(crate) struct Added {
 #[derive(Debug)]
 pub(crate) struct Refresher {
     servers: Vec<transport::Endpoint>,
+    credentials: Credentials,
     sets: HashMap<SetName, (Held, Publisher)>,
     /// Unbounded: has each set once, and the resolver keeps them all.
     added: UnboundedReceiver<Added>,
@@ -68,9 +70,14 @@ impl From<Problem> for End {
 
 impl Refresher {
     /// Servers that are asked in turn, one at least, and the sets to come.
-    pub(crate) fn new(servers: Vec<transport::Endpoint>, added: UnboundedReceiver<Added>) -> Self {
+    pub(crate) fn new(
+        servers: Vec<transport::Endpoint>,
+        credentials: Credentials,
+        added: UnboundedReceiver<Added>,
+    ) -> Self {
         Self {
             servers,
+            credentials,
             sets: HashMap::new(),
             added,
         }
@@ -117,7 +124,7 @@ impl Refresher {
     /// another one.
     async fn follow(&mut self, server: ServerIndex, patience: Duration) -> End {
         self.register_added();
-        let client = match calls::connect(&self.servers[server]).await {
+        let client = match calls::connect(&self.servers[server], &self.credentials).await {
             Ok(client) => client,
             Err(problem) => return problem.into(),
         };
@@ -176,9 +183,10 @@ impl Refresher {
             }),
             known_version: (self.sets.get(name)).map_or(0, |(held, _)| held.known_version(server)),
         };
-        names
-            .chunks(MAX_SETS)
-            .map(move |names| calls::watch(client.clone(), names.iter().map(watched).collect()))
+        names.chunks(MAX_SETS).map(move |names| {
+            let sets = names.iter().map(watched).collect();
+            calls::watch(client.clone(), self.credentials.clone(), sets)
+        })
     }
 
     /// Takes a response, and says whether the server knows the set.

@@ -52,8 +52,10 @@ pub enum Reason {
     NotFound,
     /// The service says: the set is invalid, or its source does not exist.
     Invalid,
-    /// The service says: not everything has been listed yet.
+    /// The service says: not everything has been listed yet, or it is not known who may ask.
     Waiting,
+    /// The service says: this client may not ask for the set.
+    Forbidden,
     /// The service can't be reached, its stream broke, or its answer makes no sense.
     Unavailable,
 }

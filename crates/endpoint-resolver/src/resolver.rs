@@ -16,6 +16,7 @@ use tonic::transport;
 
 use crate::{
     calls,
+    credentials::Credentials,
     endpoints::Endpoints,
     name::{InvalidSetName, SetName},
     refresh::{Added, Refresher},
@@ -31,6 +32,7 @@ pub struct Resolver(Arc<Inner>);
 #[derive(Debug, Default)]
 pub struct Builder {
     servers: Vec<Result<transport::Endpoint, BuildError>>,
+    credentials: Credentials,
     directory: Option<PathBuf>,
 }
 
@@ -117,7 +119,7 @@ impl Drop for Inner {
 }
 
 impl Builder {
-    /// Adds a replica of the service, `http://HOST:PORT`. One of them is asked, any one at first, and the next one when it
+    /// Adds a replica of the service, `http://HOST:PORT` or `https://HOST:PORT`. One of them is asked, any one at first, and the next one when it
     /// fails.
     #[must_use]
     pub fn server(mut self, uri: impl Into<String>) -> Self {
@@ -134,6 +136,33 @@ impl Builder {
     #[must_use]
     pub fn server_endpoint(mut self, server: transport::Endpoint) -> Self {
         self.servers.push(Ok(server));
+        self
+    }
+
+    /// Trusts the authorities in this file, in PEM, for servers `https://HOST:PORT`. Without it those of the system are trusted. It is
+    /// read again for each connection, as are the files of [`client_certificate`](Self::client_certificate).
+    #[must_use]
+    pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.credentials.ca = Some(path.into());
+        self
+    }
+
+    /// Shows the certificate, with the key, of these files in PEM to servers `https://HOST:PORT`.
+    #[must_use]
+    pub fn client_certificate(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        self.credentials.client = Some((certificate.into(), key.into()));
+        self
+    }
+
+    /// Sends the bearer token of this file. It is read again for each call, as tokens of pods change. Servers `http://` get it in plain
+    /// text: only for networks that encrypt themselves.
+    #[must_use]
+    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.credentials.token = Some(path.into());
         self
     }
 
@@ -162,7 +191,7 @@ impl Builder {
         let store = self.directory.map(open).transpose()?;
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let (added, sets) = mpsc::unbounded_channel();
-        let refresher = runtime.spawn(Refresher::new(servers, sets).run());
+        let refresher = runtime.spawn(Refresher::new(servers, self.credentials, sets).run());
         Ok(Resolver(Arc::new(Inner {
             store,
             sets: Mutex::default(),

@@ -1,6 +1,6 @@
 //! The RBAC manifests in `config/rbac`: of the host, with a copy in the Helm chart, and of a member. That of the controller of
-//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, with or without statuses, and of a
-//! member.
+//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, with or without statuses, for
+//! authorization, and of a member.
 
 use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
@@ -37,10 +37,11 @@ fn local() -> Generated {
 }
 
 fn discovery() -> Generated {
-    use discovery::rbac::{manifests, writer_manifests};
+    use discovery::rbac::{authorizer_manifests, manifests, writer_manifests};
     let files = [
         ("host", manifests(Host, None, None)),
         ("writer", writer_manifests(None, None)),
+        ("authorizer", authorizer_manifests(None, None)),
         ("member", manifests(Member, None, None)),
     ];
     let files = files.map(|(name, manifests)| {

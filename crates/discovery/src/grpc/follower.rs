@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::messages;
 use crate::{
     answer::StaleMember,
-    catalog::{Lookup, MemberState},
+    catalog::MemberState,
     problem::Problem,
     set::SetKey,
     snapshot::{Endpoint, EndpointSnapshot},
@@ -44,14 +44,13 @@ impl Follower {
         }
     }
 
-    /// The response for what was looked up at `now`; `None` if the client knows that.
+    /// The response for what was found at `now`; `None` if the client knows that.
     pub(super) fn next(
         &mut self,
-        lookup: Lookup,
+        found: &Result<Arc<EndpointSnapshot>, Problem>,
         members: &[MemberState],
         now: Timestamp,
     ) -> Option<proto::WatchResponse> {
-        let found = Problem::check(&self.key, lookup);
         let snapshot = found.as_ref().ok();
         let stale = snapshot.map(|snapshot| StaleMember::all(snapshot, members, now));
         let stale = stale.unwrap_or_default();
@@ -63,7 +62,7 @@ impl Follower {
         if is_current && self.last.as_ref() == Some(&reported) {
             return None;
         }
-        let event = match &found {
+        let event = match found {
             Ok(snapshot) => self.endpoints(snapshot),
             Err(problem) => Event::Problem(messages::problem(problem)),
         };

@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{catalog::Waiting, pod::Pod};
+use crate::{
+    catalog::{Lookup, Waiting},
+    pod::Pod,
+};
 
 fn set() -> Arc<ValidEndpointSet> {
     let spec = json!({ "source": { "selector": { "matchLabels": { "app": "web" } } } });
@@ -53,7 +56,8 @@ fn follower(version: u64) -> Follower {
 }
 
 fn event(follower: &mut Follower, lookup: Lookup) -> Option<Event> {
-    let response = follower.next(lookup, &[], Timestamp::UNIX_EPOCH)?;
+    let found = Problem::check(&follower.key, lookup);
+    let response = follower.next(&found, &[], Timestamp::UNIX_EPOCH)?;
     response.event
 }
 
@@ -131,7 +135,7 @@ fn d2_stale_members_are_told_when_they_are_others() {
     let mut client = follower(7);
     let mut next = |since, at: i64| {
         let at = Timestamp::from_second(at).unwrap();
-        let response = client.next(found(&now), &[member(since)], at);
+        let response = client.next(&Ok(Arc::clone(&now)), &[member(since)], at);
         response.map(|response| {
             response
                 .stale_members

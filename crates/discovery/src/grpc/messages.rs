@@ -71,6 +71,7 @@ pub(super) fn problem(problem: &Problem) -> proto::Problem {
         Reason::NotFound => R::NotFound,
         Reason::Invalid => R::Invalid,
         Reason::Waiting => R::Waiting,
+        Reason::Forbidden => R::Forbidden,
     };
     proto::Problem {
         reason: reason.into(),
@@ -83,6 +84,7 @@ pub(super) fn status(problem: &Problem) -> tonic::Status {
         Reason::NotFound => tonic::Code::NotFound,
         Reason::Invalid => tonic::Code::FailedPrecondition,
         Reason::Waiting => tonic::Code::Unavailable,
+        Reason::Forbidden => tonic::Code::PermissionDenied,
     };
     tonic::Status::new(code, problem.to_string())
 }

@@ -11,13 +11,14 @@ use discovery_proto::{
 };
 use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::oneshot};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, server::NamedService, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use self::follower::Follower;
 use crate::{
+    access::Caller,
     answer::StaleMember,
     catalog::Catalog,
     peer::Peer,
@@ -82,9 +83,16 @@ struct Calls {
 }
 
 impl Calls {
-    fn resolved(&self, request: proto::ResolveRequest) -> Result<proto::ResolveResponse, Status> {
+    async fn resolved(
+        &self,
+        request: Request<proto::ResolveRequest>,
+    ) -> Result<proto::ResolveResponse, Status> {
+        let caller = self.service.caller(&request).await?;
+        let request = request.into_inner();
         let key = key(request.set)?;
-        let found = Problem::check(&key, self.service.catalog.lookup(&key));
+        let permitted = caller.check(&key).await;
+        let found =
+            permitted.and_then(|()| Problem::check(&key, self.service.catalog.lookup(&key)));
         let found = found.map_err(|problem| messages::status(&problem))?;
         let stale = StaleMember::all(&found, &self.service.catalog.members(), Timestamp::now());
         let unchanged = found.version == request.known_version;
@@ -100,7 +108,8 @@ impl Calls {
         })
     }
 
-    fn watched(&self, request: Request<proto::WatchRequest>) -> Result<Responses, Status> {
+    async fn watched(&self, request: Request<proto::WatchRequest>) -> Result<Responses, Status> {
+        let caller = self.service.caller(&request).await?;
         let share = self.service.stream(&Peer::of(&request))?;
         let request = request.into_inner();
         if request.sets.is_empty() || request.sets.len() > MAX_SETS {
@@ -109,7 +118,8 @@ impl Calls {
         }
         let followed = request.sets.into_iter().map(|watched| {
             let follower = Follower::new(key(watched.set)?, watched.known_version);
-            Ok(follow(Arc::clone(&self.service.catalog), follower).boxed())
+            let catalog = Arc::clone(&self.service.catalog);
+            Ok(follow(catalog, follower, caller.clone()).boxed())
         });
         let followed = followed.collect::<Result<Vec<_>, Status>>()?;
         let watching = self.service.metrics.watching();
@@ -117,9 +127,14 @@ impl Calls {
             let _counted_while_they_live = (&watching, &share);
             Ok(response)
         });
-        let end = stream::once(async { Err(Status::unavailable("this replica is stopping")) });
         let stopped = self.cancel.clone().cancelled_owned();
-        Ok(responses.take_until(stopped).chain(end).boxed())
+        let end = async move {
+            tokio::select! {
+                () = stopped => Status::unavailable("this replica is stopping"),
+                status = caller.term() => status,
+            }
+        };
+        Ok(until(responses, end).boxed())
     }
 
     fn counted<T>(&self, result: Result<T, Status>) -> Result<Response<T>, Status> {
@@ -139,14 +154,14 @@ impl Discovery for Calls {
         &self,
         request: Request<proto::ResolveRequest>,
     ) -> Result<Response<proto::ResolveResponse>, Status> {
-        self.counted(self.resolved(request.into_inner()))
+        self.counted(self.resolved(request).await)
     }
 
     async fn watch(
         &self,
         request: Request<proto::WatchRequest>,
     ) -> Result<Response<Responses>, Status> {
-        self.counted(self.watched(request))
+        self.counted(self.watched(request).await)
     }
 }
 
@@ -160,17 +175,36 @@ fn key(set: Option<proto::SetId>) -> Result<SetKey, Status> {
     Ok(SetKey::new(set.namespace, set.name))
 }
 
+/// The responses until `end`, which is the last one.
+fn until(
+    responses: impl Stream<Item = Result<proto::WatchResponse, Status>>,
+    end: impl Future<Output = Status>,
+) -> impl Stream<Item = Result<proto::WatchResponse, Status>> {
+    let (sender, receiver) = oneshot::channel();
+    let ended = async { _ = sender.send(end.await) };
+    let last = async { receiver.await.ok().map(Err) };
+    let last = stream::once(last).filter_map(std::future::ready);
+    responses.take_until(ended).chain(last)
+}
+
 /// What the client gets: as much as it reads, always the latest.
-fn follow(catalog: Arc<Catalog>, follower: Follower) -> impl Stream<Item = proto::WatchResponse> {
-    stream::unfold((catalog, follower), |(catalog, mut follower)| async {
+fn follow(
+    catalog: Arc<Catalog>,
+    follower: Follower,
+    caller: Caller,
+) -> impl Stream<Item = proto::WatchResponse> {
+    let state = (catalog, follower, caller);
+    stream::unfold(state, |(catalog, mut follower, caller)| async {
         loop {
             // Before the lookup: a change after it is not missed.
             let changes = catalog.changes(&follower.key);
             let mut others = catalog.other_changes();
-            let lookup = catalog.lookup(&follower.key);
-            let response = follower.next(lookup, &catalog.members(), Timestamp::now());
+            let permitted = caller.check(&follower.key).await;
+            let found = permitted
+                .and_then(|()| Problem::check(&follower.key, catalog.lookup(&follower.key)));
+            let response = follower.next(&found, &catalog.members(), Timestamp::now());
             if let Some(response) = response {
-                return Some((response, (catalog, follower)));
+                return Some((response, (catalog, follower, caller)));
             }
             let of_set = async {
                 match changes {
@@ -182,7 +216,11 @@ fn follow(catalog: Arc<Catalog>, follower: Follower) -> impl Stream<Item = proto
             tokio::select! {
                 () = of_set => {}
                 _ = others.changed() => {}
+                () = caller.look_again() => {}
             }
         }
     })
 }
+
+#[cfg(test)]
+mod authorization_tests;

@@ -10,6 +10,7 @@ mod endpoints;
 mod name;
 mod protocol;
 mod resource;
+mod rights;
 mod stream;
 mod subscription;
 mod world;
@@ -49,15 +50,19 @@ pub(crate) struct Xds {
 }
 
 impl Xds {
-    fn respond<P: Protocol + 'static>(
+    async fn respond<P: Protocol + 'static>(
         &self,
         request: Request<Streaming<P::Request>>,
     ) -> Result<Response<Responses<P::Response>>, Status> {
+        let caller = self.service.caller(&request).await?;
         let share = self.service.stream(&Peer::of(&request))?;
         let following = self.service.metrics.following();
         let responses = responses::<P>(
-            Arc::clone(&self.service.catalog),
-            self.service.metrics.clone(),
+            (
+                Arc::clone(&self.service.catalog),
+                self.service.metrics.clone(),
+            ),
+            caller,
             request.into_inner().boxed(),
             self.cancel.clone(),
         );
@@ -77,13 +82,13 @@ impl AggregatedDiscoveryService for Xds {
         &self,
         request: Request<Streaming<DiscoveryRequest>>,
     ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
-        self.respond::<StateOfTheWorld>(request)
+        self.respond::<StateOfTheWorld>(request).await
     }
 
     async fn delta_aggregated_resources(
         &self,
         request: Request<Streaming<DeltaDiscoveryRequest>>,
     ) -> Result<Response<Self::DeltaAggregatedResourcesStream>, Status> {
-        self.respond::<Delta>(request)
+        self.respond::<Delta>(request).await
     }
 }

@@ -3,7 +3,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use futures::{
-    Stream, StreamExt,
+    FutureExt, Stream, StreamExt,
+    future::BoxFuture,
     stream::{self, BoxStream, SelectAll},
 };
 use tokio::sync::watch;
@@ -11,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::{
+    access::Caller,
     catalog::Catalog,
     metrics::DiscoveryMetrics,
     set::SetKey,
     xds::{
         client::{Ask, Client},
         protocol::Protocol,
+        rights::{Permitted, Right, Rights},
     },
 };
 
@@ -34,7 +37,9 @@ struct Connection<R> {
     /// Whether there may be others to watch.
     must_watch: bool,
     others: watch::Receiver<()>,
-    cancel: CancellationToken,
+    rights: Rights,
+    /// The end of the stream.
+    end: BoxFuture<'static, Status>,
     has_failed: bool,
 }
 
@@ -45,10 +50,10 @@ enum Change {
     Ended(SetKey),
 }
 
-/// The responses to `requests`, until these end, or `cancel`.
+/// The responses to `requests` of `caller`, until these end, or `cancel`.
 pub(super) fn responses<P: Protocol>(
-    catalog: Arc<Catalog>,
-    metrics: DiscoveryMetrics,
+    (catalog, metrics): (Arc<Catalog>, DiscoveryMetrics),
+    caller: Caller,
     requests: BoxStream<'static, Result<P::Request, Status>>,
     cancel: CancellationToken,
 ) -> impl Stream<Item = Result<P::Response, Status>> + Send + use<P> {
@@ -62,7 +67,8 @@ pub(super) fn responses<P: Protocol>(
         changes: SelectAll::new(),
         watched: HashSet::new(),
         must_watch: false,
-        cancel,
+        rights: Rights::new(caller.clone()),
+        end: end(caller, cancel).boxed(),
         has_failed: false,
     };
     stream::unfold(connection, |mut connection| async {
@@ -81,7 +87,9 @@ impl<R> Connection<R> {
         loop {
             if self.catalog.ready().is_ok() {
                 self.watch_sets();
-                if let Some(response) = self.client.next(&*self.catalog, P::SAYS_REMOVED) {
+                let (catalog, rights) = (&*self.catalog, &self.rights);
+                let world = Permitted { catalog, rights };
+                if let Some(response) = self.client.next(&world, P::SAYS_REMOVED) {
                     self.metrics.count_xds(response.kind.as_str());
                     return Some(Ok(P::response(&self.client, response)));
                 }
@@ -100,9 +108,8 @@ impl<R> Connection<R> {
                     self.client.all_changed();
                     self.must_watch = true;
                 }
-                () = self.cancel.cancelled() => {
-                    return Some(Err(Status::unavailable("this replica is stopping")));
-                }
+                (key, right) = self.rights.changed() => self.permitted(&key, right),
+                status = &mut self.end => return Some(Err(status)),
             }
         }
     }
@@ -133,10 +140,19 @@ impl<R> Connection<R> {
             Change::Changed(key) => self.client.set_changed(&key),
             Change::Ended(key) => {
                 self.watched.remove(&key);
+                self.rights.forget(&key);
                 self.client.set_changed(&key);
                 self.must_watch = true;
             }
         }
+    }
+
+    fn permitted(&mut self, key: &SetKey, right: Right) {
+        if right == Right::Denied {
+            let node = &self.node;
+            tracing::info!(client = node, set = %key, "an xDS client may not ask for a set: for it, there is none");
+        }
+        self.client.set_changed(key);
     }
 
     /// Follows the sets of all resources that the client wants.
@@ -152,11 +168,20 @@ impl<R> Connection<R> {
         for key in keys {
             if let Some(receiver) = self.catalog.changes(&key) {
                 self.watched.insert(key.clone());
+                self.rights.want(&key);
                 // It may have changed since it was looked at.
                 self.client.set_changed(&key);
                 self.changes.push(changes(key, receiver).boxed());
             }
         }
+    }
+}
+
+/// The end of a stream: of the service, or of the time for which the client is known.
+async fn end(caller: Caller, cancel: CancellationToken) -> Status {
+    tokio::select! {
+        () = cancel.cancelled() => Status::unavailable("this replica is stopping"),
+        status = caller.term() => status,
     }
 }
 

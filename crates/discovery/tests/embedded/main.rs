@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 mod answers;
+mod authorization;
 mod certificates;
 mod grpc;
 mod limits;
