@@ -49,6 +49,8 @@ enum ClusterArg {
     DiscoveryHost,
     /// The same, for `fedrs discovery --write-status`
     DiscoveryWriter,
+    /// In addition to discovery-host or discovery-writer, for `fedrs discovery --authorization=SubjectAccessReview`
+    DiscoveryAuthorizer,
     /// A cluster with endpoints, for `fedrs discovery`
     DiscoveryMember,
     /// The cluster with the Lease of `fedrs mcs-controller`
@@ -82,6 +84,9 @@ pub(crate) fn run(args: RbacArgs) -> anyhow::Result<ExitCode> {
         }
         ClusterArg::McsMember => {
             return print(&mcs_controller::rbac::member_manifests(namespace, account));
+        }
+        ClusterArg::DiscoveryAuthorizer => {
+            return print(&discovery::rbac::authorizer_manifests(namespace, account));
         }
         ClusterArg::DiscoveryMember => return print(&of_discovery(ClusterType::Member)),
     };

@@ -64,8 +64,9 @@ pub(crate) fn https_url(text: &str) -> Result<String, String> {
 /// The address of a service that answers by HTTP.
 pub(crate) fn http_url(text: &str) -> Result<http::Uri, String> {
     let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
-    if url.scheme_str() != Some("http") || url.host().is_none_or(str::is_empty) {
-        return Err("must be of the form http://HOST[:PORT]".to_owned());
+    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+    if !is_http || url.host().is_none_or(str::is_empty) {
+        return Err("must be of the form http[s]://HOST[:PORT]".to_owned());
     }
     Ok(url)
 }
@@ -105,10 +106,12 @@ mod tests {
 
     #[test]
     fn only_http_addresses_are_asked() {
-        for wrong in ["https://a", "a:9480", "http://", "ftp://a"] {
+        for wrong in ["a:9480", "http://", "ftp://a"] {
             assert!(http_url(wrong).is_err(), "{wrong}");
         }
-        assert!(http_url("http://[::1]:9480").is_ok());
+        for right in ["http://[::1]:9480", "https://discovery:9480"] {
+            assert!(http_url(right).is_ok(), "{right}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod members;
 mod servers;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use clap::Args;
@@ -39,7 +39,9 @@ use crate::{
 /// HTTP and gRPC are served with TLS on all addresses but loopback ones, unless `--plaintext` says that the network is trusted; DNS has
 /// no TLS.
 ///
-/// Whoever can connect can ask for all sets: serve on addresses that only your services reach.
+/// With `--authorization=SubjectAccessReview`, clients say by a bearer token or a client certificate which user of the host they are, and
+/// get the EndpointSets that the user may `get` there. This needs `fedrs rbac discovery-authorizer` on the host. Otherwise, whoever can
+/// connect can ask for all sets: serve on addresses that only your services reach.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   # Answer on this machine
@@ -52,7 +54,11 @@ use crate::{
   # Answer in a pod's network
   fedrs discovery --members /etc/fedrs/members --dns 0.0.0.0:53 \\
     --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
-    --tls-cert /etc/fedrs/tls/tls.crt --tls-key /etc/fedrs/tls/tls.key")]
+    --tls-cert /etc/fedrs/tls/tls.crt --tls-key /etc/fedrs/tls/tls.key --authorization None
+
+  # Answer each client for the sets that it may get on the host
+  fedrs discovery --members /etc/fedrs/members --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
+    --tls-cert tls.crt --tls-key tls.key --authorization SubjectAccessReview")]
 pub(crate) struct DiscoveryArgs {
     #[command(flatten)]
     host: HostArgs,
@@ -61,9 +67,6 @@ pub(crate) struct DiscoveryArgs {
     members: PathBuf,
     #[command(flatten)]
     servers: ServerArgs,
-    /// Address to answer DNS on, by UDP and TCP. DNS has no TLS
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9453")]
-    dns: SocketAddr,
     /// Domain of the DNS zone: `endpoints.DOMAIN`
     #[arg(long, value_name = "DOMAIN", default_value = "fedrs.internal")]
     domain: String,
@@ -101,21 +104,25 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     };
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = DiscoveryMetrics::register(&catalog, &mut registry);
-    let service = Service::new(Arc::clone(&catalog), metrics.clone())
-        .with_tls(tls)
-        .with_limits(args.servers.limits());
+    let service = Service::new(Arc::clone(&catalog), metrics.clone());
+    let service = args.servers.secure(service, tls, &host);
     let dns = DnsServer::new(Arc::clone(&catalog), metrics.clone(), &config);
     let mut dns = dns.context("--domain")?;
     let [http, grpc] = args.servers.bind().await?;
-    let dns_address = dns.listen(args.dns).await;
-    let dns_address = dns_address.with_context(|| format!("--dns={}", args.dns))?;
+    let dns_address = match args.servers.dns() {
+        Some(address) => {
+            let listening = dns.listen(address).await;
+            Some(listening.with_context(|| format!("--dns={address}"))?)
+        }
+        None => None,
+    };
 
     let state = ServerState::of_catalog(registry, Arc::clone(&catalog));
     let serving = Serving::start(&args.listen, state)?;
     tracing::info!(
         http = %http.local_addr()?,
         grpc = %grpc.local_addr()?,
-        dns = %dns_address,
+        dns = dns_address.map(tracing::field::display),
         "answering"
     );
     let cancel = serving.cancel.clone();

@@ -1,10 +1,15 @@
-//! The servers for HTTP and gRPC: their addresses, TLS and limits.
+//! The servers: their addresses, TLS, authorization and limits.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use anyhow::Context;
-use clap::Args;
-use discovery::{Limits, Tls, TlsFiles};
+use clap::{Args, ValueEnum};
+use discovery::{Limits, Service, Tls, TlsFiles};
+use kube::Client;
 use tokio::net::TcpListener;
 
 /// Options of the servers.
@@ -28,6 +33,19 @@ pub(super) struct ServerArgs {
     /// Serve HTTP and gRPC without TLS also on addresses that are not loopback ones: the network is trusted, or encrypts itself
     #[arg(long, conflicts_with = "tls_cert")]
     plaintext: bool,
+    /// Who may ask for which sets. By default everybody, if both addresses are loopback ones; otherwise it has to be said
+    #[arg(long, value_enum, value_name = "MODE")]
+    authorization: Option<Authorization>,
+    /// Audience that the bearer tokens of clients have to be meant for
+    #[arg(long, value_name = "NAME", default_value = "fedrs-discovery")]
+    token_audience: String,
+    /// Address to answer DNS on, by UDP and TCP. DNS has no TLS, and does not say who asks. By default 127.0.0.1:9453; none with
+    /// --authorization=SubjectAccessReview
+    #[arg(long, value_name = "ADDRESS")]
+    dns: Option<SocketAddr>,
+    /// Answer DNS also with --authorization=SubjectAccessReview: everybody who reaches the address of --dns may ask for all sets
+    #[arg(long, requires = "dns")]
+    anonymous_dns: bool,
     /// The most connections of one client address, for HTTP and for gRPC
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections_per_client)]
     max_connections_per_client: usize,
@@ -42,14 +60,44 @@ pub(super) struct ServerArgs {
     max_watches: usize,
 }
 
-/// The servers are reached from elsewhere, without TLS.
+/// Who may ask for which sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Authorization {
+    /// Everybody, for all sets
+    #[value(name = "None")]
+    Nobody,
+    /// Users of the host, for the sets that they may get there: by a bearer token, or a client certificate
+    #[value(name = "SubjectAccessReview")]
+    SubjectAccessReview,
+}
+
+/// Where DNS is answered, unless something else is said.
+const DNS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9453);
+
+/// What is served to whom has to be said.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{flag}={address} is not a loopback address, and needs TLS: give --tls-cert and --tls-key, or --plaintext if the network is trusted"
-)]
-struct NeedsTls {
-    flag: &'static str,
-    address: SocketAddr,
+enum Unsaid {
+    /// A server is reached from elsewhere, without TLS.
+    #[error(
+        "{flag}={address} is not a loopback address, and needs TLS: give --tls-cert and --tls-key, or --plaintext if the network is trusted"
+    )]
+    Tls {
+        flag: &'static str,
+        address: SocketAddr,
+    },
+    /// A server is reached from elsewhere.
+    #[error(
+        "{flag}={address} is not a loopback address: give --authorization=SubjectAccessReview, or --authorization=None if everybody who reaches it may ask for all sets"
+    )]
+    Authorization {
+        flag: &'static str,
+        address: SocketAddr,
+    },
+    /// DNS is answered to everybody, and the other servers are not.
+    #[error(
+        "--dns={0}: DNS does not say who asks: with --authorization=SubjectAccessReview, leave it out, or give --anonymous-dns if everybody who reaches it may ask for all sets"
+    )]
+    Dns(SocketAddr),
 }
 
 impl ServerArgs {
@@ -68,13 +116,43 @@ impl ServerArgs {
         Ok(Some(Tls::load(files)?))
     }
 
-    /// Plain text leaves the machine only if somebody has said so.
-    fn check(&self) -> Result<(), NeedsTls> {
-        if self.plaintext || self.tls_cert.is_some() {
-            return Ok(());
+    /// What is served on other addresses than loopback ones is what somebody has said.
+    fn check(&self) -> Result<(), Unsaid> {
+        if let Some((flag, address)) = self.remote() {
+            if !self.plaintext && self.tls_cert.is_none() {
+                return Err(Unsaid::Tls { flag, address });
+            }
+            if self.authorization.is_none() {
+                return Err(Unsaid::Authorization { flag, address });
+            }
         }
-        let remote = self.remote();
-        remote.map_or(Ok(()), |(flag, address)| Err(NeedsTls { flag, address }))
+        match self.dns {
+            Some(dns) if self.has_reviews() && !self.anonymous_dns => Err(Unsaid::Dns(dns)),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_reviews(&self) -> bool {
+        self.authorization == Some(Authorization::SubjectAccessReview)
+    }
+
+    /// The audience of tokens, if clients are authorized.
+    fn audience(&self) -> Option<String> {
+        self.has_reviews().then(|| self.token_audience.clone())
+    }
+
+    /// Where DNS is answered, if it is.
+    pub(super) fn dns(&self) -> Option<SocketAddr> {
+        self.dns.or((!self.has_reviews()).then_some(DNS))
+    }
+
+    /// The service with TLS, authorization and limits.
+    pub(super) fn secure(&self, service: Service, tls: Option<Arc<Tls>>, host: &Client) -> Service {
+        let service = service.with_tls(tls).with_limits(self.limits());
+        match self.audience() {
+            Some(audience) => service.with_reviews(host.clone(), audience),
+            None => service,
+        }
     }
 
     /// An address that is reached from elsewhere, and its option.
@@ -83,7 +161,7 @@ impl ServerArgs {
         servers.find(|(_, address)| !address.ip().to_canonical().is_loopback())
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    fn limits(&self) -> Limits {
         Limits {
             connections: self.max_connections,
             connections_per_client: self.max_connections_per_client,
@@ -125,12 +203,19 @@ mod tests {
     #[case::defaults("")]
     #[case::loopback("--http 127.9.0.1:0 --grpc [::1]:0")]
     #[case::mapped_loopback("--http [::ffff:127.0.0.1]:0")]
-    #[case::tls("--grpc 0.0.0.0:0 --tls-cert tls.crt --tls-key tls.key")]
-    #[case::client_certificates(
-        "--grpc 0.0.0.0:0 --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt"
+    #[case::tls(
+        "--grpc 0.0.0.0:0 --tls-cert tls.crt --tls-key tls.key --authorization SubjectAccessReview"
     )]
-    #[case::plaintext("--grpc 0.0.0.0:0 --http [::]:0 --plaintext")]
-    fn servers_are_local_or_have_tls_or_are_told_not_to(#[case] options: &str) {
+    #[case::client_certificates(
+        "--grpc 0.0.0.0:0 --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt --authorization None"
+    )]
+    #[case::plaintext("--grpc 0.0.0.0:0 --http [::]:0 --plaintext --authorization None")]
+    #[case::authorization_on_loopback("--authorization SubjectAccessReview")]
+    #[case::dns_for_everybody(
+        "--authorization SubjectAccessReview --dns 0.0.0.0:53 --anonymous-dns"
+    )]
+    #[case::dns_beside_servers_for_everybody("--dns 0.0.0.0:53")]
+    fn servers_are_local_or_it_is_said_what_they_are(#[case] options: &str) {
         assert_eq!(checked(options), Ok(()));
     }
 
@@ -143,6 +228,15 @@ mod tests {
         "--grpc [::]:9490",
         "--grpc=[::]:9490 is not a loopback address, and needs TLS: give --tls-cert and --tls-key, or --plaintext if the network is trusted"
     )]
+    #[case::no_authorization(
+        "--grpc 0.0.0.0:9490 --plaintext",
+        "--grpc=0.0.0.0:9490 is not a loopback address: give --authorization=SubjectAccessReview, or --authorization=None if everybody who reaches it may ask for all sets"
+    )]
+    #[case::dns(
+        "--authorization SubjectAccessReview --dns 127.0.0.1:53",
+        "--dns=127.0.0.1:53: DNS does not say who asks: with --authorization=SubjectAccessReview, leave it out, or give --anonymous-dns if everybody who reaches it may ask for all sets"
+    )]
+    #[case::anonymous_dns_without_dns("--anonymous-dns", "--dns <ADDRESS>")]
     #[case::no_key("--tls-cert tls.crt", "--tls-key <FILE>")]
     #[case::no_certificate("--tls-key tls.key", "--tls-cert <FILE>")]
     #[case::authority_only("--client-ca ca.crt", "--tls-cert <FILE>")]

@@ -6,12 +6,9 @@ use anyhow::{Context, bail};
 use discovery::Answer;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
-use hyper::body::Bytes;
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
 use tokio::time::timeout;
+
+use super::credentials::{Credentials, HttpsClient};
 
 /// How long a service may take to answer, beside the wait for a change.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -24,7 +21,8 @@ const MAX_ERROR: usize = 300;
 
 /// The services, and the set to ask them for.
 pub(super) struct Services {
-    client: Client<HttpConnector, Empty<Bytes>>,
+    client: HttpsClient,
+    credentials: Credentials,
     servers: Vec<Uri>,
     /// The service that has answered last.
     current: usize,
@@ -33,13 +31,22 @@ pub(super) struct Services {
 }
 
 impl Services {
-    pub(super) fn new(servers: Vec<Uri>, set: String) -> Self {
-        Self {
-            client: Client::builder(TokioExecutor::new()).build_http(),
+    /// The services at `servers`.
+    ///
+    /// # Errors
+    /// If a certificate can't be used.
+    pub(super) fn new(
+        servers: Vec<Uri>,
+        credentials: Credentials,
+        set: String,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: credentials.client()?,
+            credentials,
             servers,
             current: 0,
             set,
-        }
+        })
     }
 
     /// What the set has. With the version `known`, waits for another one: none if there is none after a while.
@@ -56,6 +63,10 @@ impl Services {
             }
             self.current = (self.current + 1) % self.servers.len();
         }
+        // The certificates may have changed.
+        if let Ok(client) = self.credentials.client() {
+            self.client = client;
+        }
         Err(failed.expect("there is at least one server"))
     }
 
@@ -67,6 +78,9 @@ impl Services {
         let mut request = Request::get(uri);
         if let Some(version) = known {
             request = request.header(header::IF_NONE_MATCH, format!("\"{version}\""));
+        }
+        if let Some(authorization) = self.credentials.authorization()? {
+            request = request.header(header::AUTHORIZATION, authorization);
         }
         let call = async {
             let response = self.client.request(request.body(Empty::new())?).await?;

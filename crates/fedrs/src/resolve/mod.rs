@@ -1,6 +1,7 @@
 //! `fedrs resolve`: asks `fedrs discovery` for the endpoints of an EndpointSet.
 
 mod client;
+mod credentials;
 mod render;
 
 use std::{
@@ -18,6 +19,7 @@ use tokio::time::sleep;
 
 use self::{
     client::Services,
+    credentials::Credentials,
     render::{Output, render},
 };
 use crate::{
@@ -39,6 +41,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
   # Show the endpoints
   fedrs resolve default/web
 
+  # Ask a service that authorizes clients
+  fedrs resolve default/web --servers https://discovery:9480 --ca ca.crt --token-file token
+
   # Keep the configuration of nginx up to date
   fedrs resolve web -n default --watch -o nginx --file /etc/nginx/conf.d/web.conf --exec 'nginx -s reload'")]
 pub(crate) struct ResolveArgs {
@@ -51,6 +56,8 @@ pub(crate) struct ResolveArgs {
     /// Services to ask, by their addresses for HTTP
     #[arg(long, value_name = "URL,...", value_delimiter = ',', default_value = "http://127.0.0.1:9480", value_parser = values::http_url)]
     servers: Vec<Uri>,
+    #[command(flatten)]
+    credentials: Credentials,
     /// Follow the set: show each change until the command is interrupted
     #[arg(long, short)]
     watch: bool,
@@ -72,7 +79,8 @@ pub(crate) async fn run(args: ResolveArgs) -> anyhow::Result<ExitCode> {
     for part in set {
         values::dns_label(part).map_err(|error| anyhow::anyhow!("{:?}: {error}", args.set))?;
     }
-    let mut services = Services::new(args.servers.clone(), set.join("/"));
+    let (servers, credentials) = (args.servers.clone(), args.credentials.clone());
+    let mut services = Services::new(servers, credentials, set.join("/"))?;
     if args.watch {
         return follow(&args, &mut services).await;
     }
