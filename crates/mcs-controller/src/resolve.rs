@@ -3,6 +3,8 @@
 //! The oldest export decides, and then the name of its member. Ports are merged. While a member is not known from which the Service
 //! was imported, what was decided with it comes before all exports: it may have been the oldest, or the only one with a port.
 
+use std::collections::BTreeMap;
+
 use crate::{
     export::Exporter,
     import::{Exported, Import, ImportSpec, ImportType},
@@ -63,9 +65,10 @@ pub(crate) fn resolve(exporters: &[Exporter], recorded: Option<&Import>) -> Reso
 }
 
 fn type_of(exporter: &Exporter) -> ImportType {
-    match exporter.service.is_headless() {
-        true => ImportType::Headless,
-        false => ImportType::ClusterSetIp,
+    if exporter.service.is_headless() {
+        ImportType::Headless
+    } else {
+        ImportType::ClusterSetIp
     }
 }
 
@@ -190,7 +193,7 @@ impl Resolving<'_> {
 
     /// All labels, and all annotations, of the export that comes first.
     fn exported(&mut self) -> Exported {
-        let show = |values: &std::collections::BTreeMap<String, String>| {
+        let show = |values: &BTreeMap<String, String>| {
             let values = values.iter().map(|(key, value)| format!("{key}={value}"));
             format!("{:?}", values.collect::<Vec<_>>().join(","))
         };

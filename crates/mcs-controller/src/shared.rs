@@ -41,10 +41,8 @@ impl Shared {
     /// Changes what is known of a member; the Services that this concerns are looked at in all members.
     pub(crate) fn update(&self, member: &str, change: impl FnOnce(&mut MemberState) -> Change) {
         let changed = self.state.update(member, change);
-        if !changed.is_empty() {
-            self.show(member);
-            self.look_at(&changed);
-        }
+        self.show(member);
+        self.look_at(&changed);
     }
 
     /// Shows in metrics what is known of a member.
@@ -58,6 +56,7 @@ impl Shared {
         self.metrics.imports.get_or_create(&of).set(gauge(imports));
     }
 
+    /// Looks at these Services in all members.
     pub(crate) fn look_at(&self, services: &Changed) {
         let queues = self.queues.lock();
         for queue in queues.values() {

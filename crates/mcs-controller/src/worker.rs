@@ -53,7 +53,7 @@ impl Worker {
             watched.beat();
             match written {
                 Ok(Written::Done(change)) => {
-                    self.shared.update(&self.member, |state| change(state))
+                    self.shared.update(&self.member, |state| change(state));
                 }
                 Ok(Written::Outdated) => self.queue.add(key.clone(), OUTDATED),
                 Err(error) => {

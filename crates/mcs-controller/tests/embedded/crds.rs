@@ -10,7 +10,7 @@ fn texts() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
 
-fn list(item: Value, key: &str) -> Value {
+fn list(item: &Value, key: &str) -> Value {
     json!({
         "type": "array", "items": item,
         "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key],
@@ -33,10 +33,10 @@ fn conditions() -> Value {
             "observedGeneration": { "type": "integer", "format": "int64" },
         },
     });
-    list(condition, "type")
+    list(&condition, "type")
 }
 
-fn crd((kind, plural): (&str, &str), spec: Value, status: Value) -> Value {
+fn crd((kind, plural): (&str, &str), spec: &Value, status: &Value) -> Value {
     let schema = json!({
         "type": "object",
         "properties": { "spec": spec, "status": { "type": "object", "properties": status } },
@@ -88,16 +88,13 @@ pub(crate) fn all() -> [Value; 2] {
     let cluster =
         json!({ "type": "object", "required": ["cluster"], "properties": { "cluster": text } });
     let status = json!({
-        "clusters": list(cluster, "cluster"),
+        "clusters": list(&cluster, "cluster"),
         "conditions": conditions(),
         "endpointSliceObjects": { "type": "string", "enum": ["Present", "Absent"] },
     });
+    let of_exports = json!({ "conditions": conditions() });
     [
-        crd(
-            ("ServiceExport", "serviceexports"),
-            exports,
-            json!({ "conditions": conditions() }),
-        ),
-        crd(("ServiceImport", "serviceimports"), imports, status),
+        crd(("ServiceExport", "serviceexports"), &exports, &of_exports),
+        crd(("ServiceImport", "serviceimports"), &imports, &status),
     ]
 }
