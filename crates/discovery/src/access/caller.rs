@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 use tonic::Status;
 
-use super::{cache::HostAway, reviews::Reviews};
+use super::reviews::Reviews;
 use crate::{problem::Problem, set::SetKey, user::User};
 
 /// How often the rights of a client that follows sets are looked at again.
@@ -24,17 +24,6 @@ pub(super) struct Known {
     pub(super) user: Arc<User>,
     /// The end of what says so.
     pub(super) expires: Option<Timestamp>,
-}
-
-/// Nobody who may ask for anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
-    /// Nothing says who it is, or what says so is not valid.
-    #[error("Unauthorized: needs a valid bearer token, or a client certificate")]
-    NotAuthenticated,
-    /// The host can't be asked.
-    #[error(transparent)]
-    HostAway(#[from] HostAway),
 }
 
 impl Caller {

@@ -14,6 +14,7 @@ mod metrics;
 #[cfg(test)]
 pub(crate) mod mock_host;
 mod recent;
+mod refusal;
 mod reviews;
 mod token;
 
@@ -23,11 +24,8 @@ use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
 use kube::Client;
 
+pub(crate) use self::{caller::Caller, metrics::AccessMetrics, refusal::Refusal};
 use self::{caller::Known, reviews::Reviews, token::Token};
-pub(crate) use self::{
-    caller::{Caller, Refusal},
-    metrics::AccessMetrics,
-};
 use crate::peer::Peer;
 
 /// Who may ask. Cheap to clone. By default everybody may ask for everything.

@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 
 use super::{
     cache::{Answer, Cache, HostAway, Lifetime},
-    caller::Refusal,
     metrics::AccessMetrics,
+    refusal::Refusal,
     token::{Token, TokenDigest},
 };
 use crate::{set::SetKey, user::User};

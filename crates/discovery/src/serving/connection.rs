@@ -29,8 +29,8 @@ use tower::ServiceExt;
 
 use super::{
     limits::Exceeded,
-    listener::{Connections, Protocol},
     progress::{Monitored, Progress, Watched},
+    server::{Connections, Protocol},
 };
 use crate::{peer::Peer, user::CertificateUser};
 

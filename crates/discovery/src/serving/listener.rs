@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{connection, limits::Quota, metrics::ServerMetrics, tls::Tls};
+use super::{connection, server::Connections};
 use crate::peer::Peer;
 
 /// The pause after a failure to accept a connection: others have to end first.
@@ -19,35 +19,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const REFUSALS: usize = 64;
 /// For how long they are told so.
 const REFUSAL: Duration = Duration::from_secs(5);
-
-/// What a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// HTTP.
-    Http1,
-    /// gRPC.
-    Http2,
-}
-
-impl Protocol {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http1 => "http",
-            Self::Http2 => "grpc",
-        }
-    }
-}
-
-/// What the connections of one server have in common.
-#[derive(Debug)]
-pub(crate) struct Connections {
-    pub(crate) protocol: Protocol,
-    pub(crate) quota: Arc<Quota>,
-    pub(crate) tls: Option<Arc<Tls>>,
-    /// For how long a client may take nothing of what is sent to it.
-    pub(crate) patience: Duration,
-    pub(crate) metrics: ServerMetrics,
-}
 
 /// Serves clients with `router` until `cancel`, and until all have got their responses.
 pub(crate) async fn accept(
@@ -67,7 +38,7 @@ pub(crate) async fn accept(
             Ok((stream, address)) => {
                 let address = address.ip().to_canonical();
                 let (connections, router) = (Arc::clone(&connections), router.clone());
-                let serving = connections.serve(stream, address, router, &refusals, &cancel);
+                let serving = serve(connections, (stream, address), router, &refusals, &cancel);
                 if let Some(serving) = serving {
                     open.spawn(serving);
                 }
@@ -83,38 +54,35 @@ pub(crate) async fn accept(
     open.wait().await;
 }
 
-impl Connections {
-    /// The service of one connection; none if it is closed at once.
-    fn serve(
-        self: Arc<Self>,
-        stream: TcpStream,
-        address: IpAddr,
-        router: Router,
-        refusals: &Arc<Semaphore>,
-        cancel: &CancellationToken,
-    ) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let (limit, router, share) = match self.quota.take(address) {
-            Ok(share) => (None, router, Some(share)),
-            Err(exceeded) => {
-                self.metrics.count_refused(exceeded);
-                let refusing = Arc::clone(refusals).try_acquire_owned().ok()?;
-                let router = connection::refusals(self.protocol, exceeded);
-                (Some(refusing), router, None)
-            }
-        };
-        let peer = Peer {
-            address,
-            certificate: None,
-        };
-        let cancel = cancel.clone();
-        Some(async move {
-            let _open = self.metrics.open(self.protocol.as_str());
-            let _counted_while_it_lives = share;
-            let serving = connection::serve(stream, peer, Arc::clone(&self), router, cancel);
-            match limit {
-                None => serving.await,
-                Some(_refusing) => _ = timeout(REFUSAL, serving).await,
-            }
-        })
-    }
+/// The service of one connection; none if it is closed at once.
+fn serve(
+    connections: Arc<Connections>,
+    (stream, address): (TcpStream, IpAddr),
+    router: Router,
+    refusals: &Arc<Semaphore>,
+    cancel: &CancellationToken,
+) -> Option<impl Future<Output = ()> + Send + use<>> {
+    let (limit, router, share) = match connections.quota.take(address) {
+        Ok(share) => (None, router, Some(share)),
+        Err(exceeded) => {
+            connections.metrics.count_refused(exceeded);
+            let refusing = Arc::clone(refusals).try_acquire_owned().ok()?;
+            let router = connection::refusals(connections.protocol, exceeded);
+            (Some(refusing), router, None)
+        }
+    };
+    let peer = Peer {
+        address,
+        certificate: None,
+    };
+    let cancel = cancel.clone();
+    Some(async move {
+        let _open = connections.metrics.open(connections.protocol.as_str());
+        let _counted_while_it_lives = share;
+        let serving = connection::serve(stream, peer, connections, router, cancel);
+        match limit {
+            None => serving.await,
+            Some(_refusing) => _ = timeout(REFUSAL, serving).await,
+        }
+    })
 }

@@ -11,11 +11,13 @@ mod limits;
 mod listener;
 mod metrics;
 mod progress;
+mod server;
 mod tls;
 
 pub use limits::Limits;
 pub use tls::{Tls, TlsError, TlsFiles};
 
 pub(crate) use limits::{Quota, Share};
-pub(crate) use listener::{Connections, Protocol, accept};
+pub(crate) use listener::accept;
 pub(crate) use metrics::ServerMetrics;
+pub(crate) use server::{Connections, Protocol};
