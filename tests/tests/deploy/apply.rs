@@ -29,6 +29,7 @@ pub(crate) fn both_overlays_and_the_chart_are_accepted_without_a_warning(host: &
         template(host, &IN_MEMBER),
         kustomize(host, "replica-set-controller-three"),
         kustomize(host, "replica-set-controller"),
+        kustomize(host, "discovery"),
         kustomize(host, "one"),
     ] {
         apply(host, &rendered);
@@ -52,11 +53,13 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
     let of_host = "Deployment/fedrs-controller";
     let of_member = "Deployment/fedrs-replica-set-controller";
     apply(host, &kustomize(host, "replica-set-controller"));
+    apply(host, &kustomize(host, "discovery"));
     for (rendered, deployment) in [
         (kustomize(host, "one"), of_host),
         (template(host, &[]), of_host),
         (kustomize(host, "replica-set-controller"), of_member),
         (template(host, &IN_MEMBER), of_member),
+        (kustomize(host, "discovery"), "Deployment/fedrs-discovery"),
     ] {
         let pod = pod_of(&read(&rendered)[deployment]);
         host.must(&create, &pod.to_string());

@@ -69,9 +69,14 @@ pub(crate) fn the_chart_has_the_version_of_the_program(host: &Host) {
         (&chart["version"], &chart["appVersion"]),
         (&json!(version), &json!(version))
     );
-    let deployment = &overlay(host, "one")["Deployment/fedrs-controller"];
-    let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
-    assert_eq!(*image, format!("fedrs:{version}"));
+    for (name, deployment) in [
+        ("one", "Deployment/fedrs-controller"),
+        ("discovery", "Deployment/fedrs-discovery"),
+    ] {
+        let deployment = &overlay(host, name)[deployment];
+        let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(*image, format!("fedrs:{version}"));
+    }
 }
 
 pub(crate) fn lint_finds_nothing(host: &Host) {
