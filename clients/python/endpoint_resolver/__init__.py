@@ -11,6 +11,7 @@ A stale success is preferred to a fresh error: whatever fails, the last good ans
 from .answer import Answer, Endpoint, NoAnswer, Port, Problem, Reason, StaleMember
 from .handle import SetHandle
 from .resolver import Resolver
+from .token_file import TokenFile
 
 __all__ = [
     "Answer",
@@ -22,4 +23,5 @@ __all__ = [
     "Resolver",
     "SetHandle",
     "StaleMember",
+    "TokenFile",
 ]

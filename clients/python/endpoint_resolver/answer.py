@@ -18,6 +18,8 @@ class Reason(enum.Enum):
     INVALID = "INVALID"
     # The service has not listed everything yet.
     WAITING = "WAITING"
+    # The user of the client may not get the set.
+    FORBIDDEN = "FORBIDDEN"
     # No server answers, or one did not answer as the protocol says.
     UNAVAILABLE = "UNAVAILABLE"
     # One that this version of the client does not know.

@@ -15,6 +15,7 @@ _REASONS = {
     messages.REASON_NOT_FOUND: Reason.NOT_FOUND,
     messages.REASON_INVALID: Reason.INVALID,
     messages.REASON_WAITING: Reason.WAITING,
+    messages.REASON_FORBIDDEN: Reason.FORBIDDEN,
 }
 
 

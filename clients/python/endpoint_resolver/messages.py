@@ -12,6 +12,7 @@ WATCH = "/fedrs.discovery.v1alpha1.Discovery/Watch"
 REASON_NOT_FOUND = 1
 REASON_INVALID = 2
 REASON_WAITING = 3
+REASON_FORBIDDEN = 4
 
 
 @dataclass(frozen=True)

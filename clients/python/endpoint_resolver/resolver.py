@@ -29,7 +29,7 @@ class Resolver:
 
     `servers` are replicas of the service, as `HOST:PORT`: a random one is used, and the next one when it fails. `directory` keeps
     the last good answers, from which the next process starts; without it nothing is kept. `credentials` make the channels secure,
-    and `channel_options` are those of grpcio.
+    with a `TokenFile` also say who the client is, and `channel_options` are those of grpcio.
 
     Make it after `os.fork`: threads are not inherited. Its threads are daemons, but only `close` writes what changed in the last
     second.

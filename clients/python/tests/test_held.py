@@ -73,6 +73,7 @@ class Responses(unittest.TestCase):
             (1, Reason.NOT_FOUND),
             (2, Reason.INVALID),
             (3, Reason.WAITING),
+            (4, Reason.FORBIDDEN),
             (0, Reason.UNKNOWN),
             (99, Reason.UNKNOWN),
         ]:
