@@ -50,12 +50,15 @@ impl Lent<'_> {
         let (mut before, mut after) = (0, 0);
         let mut grows = false;
         for (member, part) in self.observed.parts(self.name) {
+            let since = self.observed.oldest_belief(member);
             let (old, new) = (loan(&self.old, member), loan(&self.new, member));
-            before += old.unavailable;
+            // What a Deployment that returned, or that others changed, can do anyway is recorded.
+            let in_effect = most(part.reach.since(since)).unavailable;
+            let old = old.unavailable.max(in_effect);
+            before += old;
             let mut beyond = (self.new.record.loans.get(member)).map_or(0, |loan| loan.beyond);
-            if new.unavailable > old.unavailable {
+            if new.unavailable > old {
                 grows = true;
-                let since = self.observed.oldest_belief(member);
                 beyond = beyond.min(part.most_without_node_since(since));
             }
             after += new.unavailable.saturating_sub(beyond);
