@@ -6,7 +6,7 @@
 //!    '------- writes, each with a precondition <-------- plan() <-------'
 //! ```
 //!
-//! [`decide`] and [`plan`] are pure. What is not known is never taken for gone: of a member that has not been listed, all that was
+//! `decide` and `plan` are pure. What is not known is never taken for gone: of a member that has not been listed, all that was
 //! imported from it stays. There is no data plane: ServiceImports have no addresses, and nothing answers DNS.
 
 pub mod rbac;
