@@ -181,8 +181,11 @@ fn summary(plan: &RolloutPlan) -> String {
     let Some(seconds) = plan.at_least_seconds else {
         return text + "The end of the rollout is not known.\n";
     };
+    if (plan.clusters.iter()).all(|cluster| cluster.begin_seconds.is_none()) {
+        return text;
+    }
     if seconds == 0 && plan.pod_start_seconds == 0 {
-        return text + "As long as pods take to become ready: see --pod-start.\n";
+        return text + "Takes as long as pods take to become ready: see --pod-start.\n";
     }
     let _ = write!(text, "Takes at least {}", length(seconds));
     if plan.steps.iter().any(|step| step.needs_approval) {
