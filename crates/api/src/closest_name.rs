@@ -3,13 +3,14 @@
 /// Unknown names that are shown at most.
 const SHOWN: usize = 3;
 
-/// Those of `names` that none of `members` has, each with the closest name of a member: it may be a typing error.
-pub fn unknown_clusters<'a>(
+/// Those of `names` that are no members, each with the closest one of `members`: it may be a typing error.
+pub fn unknown_clusters<'a, 'm>(
     names: impl Iterator<Item = &'a str>,
-    members: &[&str],
+    is_member: impl Fn(&str) -> bool,
+    members: impl Iterator<Item = &'m str> + Clone,
 ) -> Option<String> {
-    let unknown = names.filter(|name| !members.contains(name)).take(SHOWN);
-    let unknown = unknown.map(|name| match closest_name(name, members.iter().copied()) {
+    let unknown = names.filter(|name| !is_member(name)).take(SHOWN);
+    let unknown = unknown.map(|name| match closest_name(name, members.clone()) {
         Some(member) => format!("no member cluster is named {name:?}; did you mean {member:?}?"),
         None => format!("no member cluster is named {name:?}"),
     });

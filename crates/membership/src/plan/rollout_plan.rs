@@ -365,7 +365,12 @@ fn warnings_of(set: &PlannedSet, rollout: &RolloutSettings) -> Vec<String> {
 
 /// Clusters of steps that are no members.
 fn unknown_of_steps(rollout: &RolloutSettings, members: &[&str]) -> Option<String> {
-    let unknown = unknown_clusters(rollout.order.named_clusters(), members)?;
+    let named = rollout.order.named_clusters();
+    let unknown = unknown_clusters(
+        named,
+        |name| members.contains(&name),
+        members.iter().copied(),
+    )?;
     Some(format!("spec.rollout.steps: {unknown}"))
 }
 

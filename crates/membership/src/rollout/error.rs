@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// All revisions have the template of the spec.
     #[error(
-        "{object}: nothing to undo: no revision differs from spec.template; `{command} history` lists the revisions. Templates that clusters had before are in none"
+        "{object}: nothing to undo: no revision differs from spec.template; `{command} history` lists the revisions. Templates from before it existed are in none"
     )]
     NothingToUndo {
         /// Which one.

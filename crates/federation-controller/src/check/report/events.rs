@@ -62,7 +62,7 @@ pub(super) fn events(
         }
     }
     if let Some(rollout) = RolloutReport::of(decision) {
-        let unknown = rollout.unknown_clusters().filter(|_| is_new_spec);
+        let unknown = is_new_spec.then(|| rollout.unknown_clusters()).flatten();
         let unknown = unknown.map(|unknown| Event::warning(EventReason::UnknownCluster, unknown));
         events.extend(unknown.into_iter().chain(rollout.events(status)));
     }

@@ -108,8 +108,21 @@ fn namespace_not_taken(decision: &Decision<'_>) -> String {
 /// Names in the preferences that no member has.
 fn unknown_names(decision: &Decision<'_>) -> Option<String> {
     let named = decision.snapshot.frs.placement.clusters.keys();
-    let named = named.map(String::as_str).filter(|name| *name != "*");
-    let members = decision.snapshot.members.iter();
-    let members: Vec<_> = members.map(|member| member.name.as_str()).collect();
-    unknown_clusters(named, &members)
+    unknown(
+        decision,
+        named.map(String::as_str).filter(|name| *name != "*"),
+    )
+}
+
+/// Those of `names` that no member has.
+pub(super) fn unknown<'a>(
+    decision: &Decision<'_>,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let members = decision.snapshot.members;
+    let is_member = |name: &str| {
+        let by_name = |member: &Member| member.name.as_str().cmp(name);
+        members.binary_search_by(by_name).is_ok()
+    };
+    unknown_clusters(names, is_member, members.iter().map(|member| &*member.name))
 }

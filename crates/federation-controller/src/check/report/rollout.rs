@@ -5,10 +5,11 @@ use federated_rollout::{Decision as RolloutDecision, WaitReason as RolloutWait};
 use fedrs_api::{
     ClusterWait, ConditionReason, ConditionStatus, ConditionType, EventReason,
     FederatedReplicaSetStatus, NewCondition, RolloutStatus, WaitReason, conditions::find,
-    pluralize, unknown_clusters,
+    pluralize,
 };
 use jiff::Timestamp;
 
+use super::placement;
 use crate::check::{
     count::{from_status, to_status},
     decision::{Decision, MemberDecision},
@@ -228,10 +229,8 @@ impl<'a> RolloutReport<'a> {
 
     /// Clusters of steps that are no members, or not yet.
     pub(super) fn unknown_clusters(&self) -> Option<String> {
-        let members = self.decision.members().map(|member| member.name());
-        let members: Vec<_> = members.collect();
         let named = self.snapshot.settings.order.named_clusters();
-        let unknown = unknown_clusters(named, &members)?;
+        let unknown = placement::unknown(self.decision, named)?;
         Some(format!("spec.rollout.steps: {unknown}"))
     }
 
