@@ -7,7 +7,7 @@ const SHOWN: usize = 3;
 pub fn unknown_clusters<'a, 'm>(
     names: impl Iterator<Item = &'a str>,
     is_member: impl Fn(&str) -> bool,
-    members: impl Iterator<Item = &'m str> + Clone,
+    members: &(impl Iterator<Item = &'m str> + Clone),
 ) -> Option<String> {
     let unknown = names.filter(|name| !is_member(name)).take(SHOWN);
     let unknown = unknown.map(|name| match closest_name(name, members.clone()) {

@@ -369,7 +369,7 @@ fn unknown_of_steps(rollout: &RolloutSettings, members: &[&str]) -> Option<Strin
     let unknown = unknown_clusters(
         named,
         |name| members.contains(&name),
-        members.iter().copied(),
+        &members.iter().copied(),
     )?;
     Some(format!("spec.rollout.steps: {unknown}"))
 }

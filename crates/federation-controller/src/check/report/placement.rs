@@ -124,5 +124,6 @@ pub(super) fn unknown<'a>(
         let by_name = |member: &Member| member.name.as_str().cmp(name);
         members.binary_search_by(by_name).is_ok()
     };
-    unknown_clusters(names, is_member, members.iter().map(|member| &*member.name))
+    let names_of_members = members.iter().map(|member| &*member.name);
+    unknown_clusters(names, is_member, &names_of_members)
 }
