@@ -231,7 +231,7 @@ pub struct ClusterInternalState {
     /// Since when scheduled pods wait to become ready without any progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unready_since: Option<Time>,
-    /// Since when the cluster's controllers have not acted on the local workload, if that is longer than they usually take.
+    /// Since when the cluster's controllers have not acted on the local workload, if that is half of `unscheduledTimeout` or longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind_since: Option<Time>,
     /// The template that the controller last wrote, to detect drift (F29).

@@ -28,6 +28,15 @@ impl SetKind {
             Self::FederatedDeployment => "FederatedDeployment",
         }
     }
+
+    /// The field of the spec that stops every change. `paused` of a FederatedDeployment stops rollouts only (L8).
+    #[must_use]
+    pub const fn stopping_field(self) -> &'static str {
+        match self {
+            Self::FederatedReplicaSet => "paused",
+            Self::FederatedDeployment => "stopped",
+        }
+    }
 }
 
 /// The kind of the workload that a set has in each member.

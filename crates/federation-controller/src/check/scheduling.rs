@@ -34,9 +34,12 @@ pub(super) struct Scheduling<'a> {
     /// Since when the member's controllers have not acted on the set, if that is longer than the timeout: pods that they did
     /// not create count as pods that the cluster can't create.
     pub(super) not_acting_since: Option<Timestamp>,
-    /// Since when they have not acted, if that is longer than they usually take: a new leader has to know it.
+    /// Since when they have not acted, if that is longer than they usually take.
     pub(super) behind_since: Option<Timestamp>,
-    /// When `behind_since` or `not_acting_since` will be set, unless they act before.
+    /// The same for half of the timeout or longer: a new leader has to know it. Before, it would cost two writes of the host
+    /// each time that a busy member takes a little longer, as for each pod of a rollout (F38).
+    pub(super) recorded_since: Option<Timestamp>,
+    /// When one of these three will be set, unless they act before.
     pub(super) counts_from: Option<Timestamp>,
     /// Whether `not_acting_since` only waits for the watch of the workloads to show that it works.
     pub(super) is_unconfirmed: bool,
@@ -102,23 +105,9 @@ impl<'a> Scheduling<'a> {
         } else if let Some(since) = set.behind_since {
             // Controllers that do not run report no failure.
             let since = behind_since.map_or(since, |earlier| earlier.min(since));
-            let is_late = after(since, ACTING_TIME);
-            scheduling.behind_since = (is_late <= now).then_some(since);
-            let timeout = settings.unscheduled_timeout;
-            let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
-            let is_due = due.is_some_and(|due| due <= now);
-            // Of a watch that is silent nothing is known: only what follows shows that nothing came before.
-            scheduling.is_unconfirmed = is_due && view.current_at < due;
-            if is_due && !scheduling.is_unconfirmed {
-                scheduling.not_acting_since = Some(since);
-                // The status may be of before the pods left the set.
-                scheduling.not_created = u64::from(set.replicas.saturating_sub(listed));
-                scheduling.add_unscheduled(scheduling.not_created, due, now);
-                scheduling.message = scheduling.message.or(Some(NOT_ACTING));
-            } else {
-                let times = due.into_iter().chain([is_late]);
-                scheduling.counts_from = times.filter(|time| *time > now).min();
-            }
+            // The status may be of before the pods left the set.
+            let missing = u64::from(set.replicas.saturating_sub(listed));
+            scheduling.add_behind(since, missing, view.current_at, (now, settings));
         }
         scheduling.unscheduled = scheduling.unscheduled.min(requested);
         scheduling.failed = scheduling.failed.min(requested);
@@ -128,6 +117,36 @@ impl<'a> Scheduling<'a> {
         let with_node = remaining.min(listed.saturating_sub(view.pods.unscheduled));
         scheduling.scheduled = u64::from(with_node).min(requested);
         scheduling
+    }
+
+    /// Notes that the member's controllers have not acted since `since`. Once that is longer than the timeout, the `missing` pods
+    /// count as unscheduled. The watch of the workloads has shown everything up to `current_at`.
+    fn add_behind(
+        &mut self,
+        since: Timestamp,
+        missing: u64,
+        current_at: Option<Timestamp>,
+        (now, settings): (Timestamp, &Config),
+    ) {
+        let timeout = settings.unscheduled_timeout;
+        let is_late = after(since, ACTING_TIME);
+        let record_from = timeout.map(|timeout| (timeout / 2).max(ACTING_TIME));
+        let record_from = after_limit(since, record_from);
+        let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
+        let is_over = |time: Option<Timestamp>| time.is_some_and(|time| time <= now);
+        self.behind_since = (is_late <= now).then_some(since);
+        self.recorded_since = is_over(record_from).then_some(since);
+        // Of a watch that is silent nothing is known: only what follows shows that nothing came before.
+        self.is_unconfirmed = is_over(due) && current_at < due;
+        if is_over(due) && !self.is_unconfirmed {
+            self.not_acting_since = Some(since);
+            self.not_created = missing;
+            self.add_unscheduled(missing, due, now);
+            self.message = self.message.or(Some(NOT_ACTING));
+        } else {
+            let times = due.into_iter().chain(record_from).chain([is_late]);
+            self.counts_from = times.filter(|time| *time > now).min();
+        }
     }
 
     /// Replicas that have been unscheduled for longer than the timeout, if all that are unscheduled have; else 0.

@@ -26,9 +26,9 @@ pub(super) struct InterimPace(Mutex<Option<Instant>>);
 
 impl InterimPace {
     /// Between two interim statuses.
-    const PERIOD: Duration = Duration::from_millis(400);
+    const PERIOD: Duration = Duration::from_millis(500);
     /// No turn is later than this.
-    const LONGEST: Duration = Duration::from_secs(30);
+    const LONGEST: Duration = Duration::from_secs(60);
 
     /// Takes the next turn.
     pub(super) fn turn(&self, now: Instant) -> Instant {
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(turns[0], Duration::ZERO, "the first one does not wait");
         assert_eq!(turns[4], InterimPace::PERIOD * 4);
         assert_eq!(turns[199], InterimPace::LONGEST);
-        let later = now + Duration::from_secs(60);
+        let later = now + InterimPace::LONGEST * 2;
         assert_eq!(pace.turn(later), later, "nobody else has reported lately");
     }
 }

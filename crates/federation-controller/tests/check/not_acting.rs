@@ -102,6 +102,13 @@ fn f32_leaders_of_50_s_find_out_that_no_controller_creates_replicas() {
     step_until(&mut world, 9, 2, 0);
     assert_eq!(behind_since(&world), None, "controllers may take moments");
     assert_eq!(world.check().next_check, Some(at(10)));
+    step_until(&mut world, 29, 2, 0);
+    assert_eq!(
+        behind_since(&world),
+        None,
+        "soon enough at half of the timeout"
+    );
+    assert_eq!(world.check().next_check, Some(at(30)));
     step_until(&mut world, 50, 2, 0);
     assert_eq!(behind_since(&world), Some(Time(at(0))));
     // The next leader sees the set for the first time.

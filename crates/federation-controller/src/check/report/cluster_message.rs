@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use cluster_informer::Deletion;
 use federated_scheduler::Reason;
-use fedrs_api::{ClusterReason, SetKind, plural, pluralize};
+use fedrs_api::{ClusterReason, plural, pluralize};
 
 use crate::check::{
     decision::{Decision, MemberDecision},
@@ -28,12 +28,9 @@ impl ClusterMessage {
             Some((reason, detail)) => message.push(reason, detail),
             None => message.push_decided(decision, member),
         }
-        if decision.snapshot.frs.paused {
-            let paused = match decision.snapshot.frs.key.kind {
-                SetKind::FederatedReplicaSet => "paused",
-                SetKind::FederatedDeployment => "stopped",
-            };
-            message.push(ClusterReason::Paused, paused);
+        let frs = decision.snapshot.frs;
+        if frs.paused {
+            message.push(ClusterReason::Paused, frs.key.kind.stopping_field());
         }
         message
     }

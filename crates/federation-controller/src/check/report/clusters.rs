@@ -133,7 +133,7 @@ fn observe_counts(
     count_pods(status, member, most, template_hash);
     status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
     status.internal.unready_since = member.unready_since(now).map(Time);
-    status.internal.behind_since = member.scheduling.behind_since.map(Time);
+    status.internal.behind_since = member.scheduling.recorded_since.map(Time);
 }
 
 /// Counts the pods of `member`, of which at most as many as `most` are believed.

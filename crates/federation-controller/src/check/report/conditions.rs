@@ -387,14 +387,15 @@ fn template_outdated(decision: &Decision<'_>) -> Option<String> {
 
 fn paused(decision: &Decision<'_>) -> (ConditionType, ConditionReason, Option<String>) {
     let frs = &decision.snapshot.frs;
-    let (reason, field) = match frs.key.kind {
-        SetKind::FederatedReplicaSet => (ConditionReason::Paused, "paused"),
-        SetKind::FederatedDeployment => (ConditionReason::Stopped, "stopped"),
+    let kind = frs.key.kind;
+    let (reason, rolling) = match kind {
+        SetKind::FederatedReplicaSet => (ConditionReason::Paused, ""),
+        SetKind::FederatedDeployment => (
+            ConditionReason::Stopped,
+            ", apart from a pause of those that roll",
+        ),
     };
-    let rolling = match frs.key.kind {
-        SetKind::FederatedReplicaSet => "",
-        SetKind::FederatedDeployment => ", apart from a pause of those that roll",
-    };
+    let field = kind.stopping_field();
     let message = format!("spec.{field} is true: the members are not changed{rolling}");
     (ConditionType::Paused, reason, frs.paused.then_some(message))
 }
