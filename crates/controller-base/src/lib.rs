@@ -24,6 +24,7 @@ pub mod listing;
 pub mod rbac;
 pub mod readiness;
 pub mod required_labels;
+pub mod retry;
 pub mod running;
 pub mod selector_index;
 pub mod short_list;

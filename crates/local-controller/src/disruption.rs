@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use controller_base::calls::{self, CallError};
+use controller_base::{
+    calls::{self, CallError},
+    retry::pause,
+};
 use fedrs_api::ValidLocalReplicaSet;
 use reflector::{Collection, ReflectorSettings};
 use replica_set_controller::{
@@ -12,7 +15,7 @@ use replica_set_controller::{
 use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout};
 
-use crate::{entry::ValidSet, execute::Executor, retry::pause, store::Snapshot};
+use crate::{entry::ValidSet, execute::Executor, store::Snapshot};
 
 /// The pods that are read in one request.
 const PAGE_SIZE: u32 = 500;

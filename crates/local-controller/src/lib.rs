@@ -27,7 +27,6 @@ pub mod rbac;
 mod reconcile;
 mod rejected;
 mod report;
-mod retry;
 mod revisions;
 mod store;
 mod template_change;

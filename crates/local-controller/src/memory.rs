@@ -6,13 +6,14 @@ use std::{
     time::Duration,
 };
 
+use controller_base::retry::pause;
 use fedrs_api::{PodTemplate, ResourceUpdates, ValidLocalStrategy};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use replica_set_controller::SlowStart;
 use tokio::time::Instant;
 
-use crate::{disruption::BudgetMemory, key::SetKey, report::Progress, retry::pause};
+use crate::{disruption::BudgetMemory, key::SetKey, report::Progress};
 
 /// What is known of one set.
 #[derive(Debug, Default)]

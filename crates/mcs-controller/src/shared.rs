@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use check_queue::{DelayingQueue, DelayingQueueMetrics, WorkItem, WorkQueue, WorkQueueMetrics};
-use controller_base::clock::Clock;
+use controller_base::{clock::Clock, retry::pause};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -99,6 +99,8 @@ impl Shared {
 pub(crate) struct Queue {
     delayed: DelayingQueue<ServiceKey>,
     work: WorkQueue<ServiceKey>,
+    /// Failures in a row.
+    failures: Arc<Mutex<BTreeMap<ServiceKey, u32>>>,
 }
 
 impl Queue {
@@ -106,6 +108,7 @@ impl Queue {
         Self {
             delayed: DelayingQueue::new(DelayingQueueMetrics::default()),
             work: WorkQueue::new(WorkQueueMetrics::default()),
+            failures: Arc::default(),
         }
     }
 
@@ -116,6 +119,19 @@ impl Queue {
         } else {
             self.delayed.add_after(key, delay);
         }
+    }
+
+    /// Looks at a Service again after a failure: later with each further one.
+    pub(crate) fn retry(&self, key: &ServiceKey) {
+        let mut failures = self.failures.lock();
+        let failures = failures.entry(key.clone()).or_default();
+        self.add(key.clone(), pause(*failures));
+        *failures = failures.saturating_add(1);
+    }
+
+    /// Everything about a Service was written.
+    pub(crate) fn forget_failures(&self, key: &ServiceKey) {
+        self.failures.lock().remove(key);
     }
 
     /// Waits for the next Service. Its holder alone works on it; `None` at the end.

@@ -16,8 +16,6 @@ use crate::{
 
 /// How long a Service waits after a member has changed meanwhile: the watch shows how.
 const OUTDATED: Duration = Duration::from_secs(1);
-/// How long it waits after a failure.
-const FAILED: Duration = Duration::from_secs(10);
 
 /// One worker of a member.
 pub(crate) struct Worker {
@@ -44,8 +42,9 @@ impl Worker {
         let view = self.shared.state.view(key);
         let decision = decide(&view).remove(&self.member);
         let Some((Some(member), decision)) = view.members.get(&self.member).zip(decision) else {
-            return;
+            return self.queue.forget_failures(key);
         };
+        let mut has_failed = false;
         for write in plan(key, member, &decision, self.shared.clock.now()) {
             let of = OfMember::new(&self.member);
             self.shared.metrics.writes.get_or_create(&of).inc();
@@ -60,12 +59,17 @@ impl Worker {
                     self.shared.metrics.failed_writes.get_or_create(&of).inc();
                     let (cluster, path) = (&*self.member, &write.path);
                     tracing::warn!(cluster, service = %key, path, %error, "failed to write");
-                    self.queue.add(key.clone(), FAILED);
+                    has_failed = true;
                     if !error.is_rejection() {
-                        return;
+                        break;
                     }
                 }
             }
+        }
+        if has_failed {
+            self.queue.retry(key);
+        } else {
+            self.queue.forget_failures(key);
         }
     }
 }

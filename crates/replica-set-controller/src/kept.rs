@@ -1,6 +1,6 @@
 //! What is kept of the lists and maps of a pod: as decoded, they would take most of its memory.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{annotations, names};
 use serde::{Deserialize, Deserializer};
@@ -47,6 +47,13 @@ impl<'de> Deserialize<'de> for JsonList {
     }
 }
 
+/// A value that several pods may share.
+pub(crate) fn shared<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Arc<T>>, D::Error> {
+    Ok(Option::<T>::deserialize(deserializer)?.map(Arc::new))
+}
+
 /// Keeps the annotations that decisions depend on.
 pub(crate) fn own_annotations<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -68,11 +75,10 @@ pub(crate) fn own_annotations<'de, D: Deserializer<'de>>(
 pub(crate) fn items<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     is_kept: impl Fn(&T) -> bool,
     deserializer: D,
-) -> Result<Option<Vec<T>>, D::Error> {
+) -> Result<Option<Box<[T]>>, D::Error> {
     let all = Option::<Vec<T>>::deserialize(deserializer)?;
     Ok(all.map(|mut all| {
         all.retain(is_kept);
-        all.shrink_to_fit();
-        all
+        all.into_boxed_slice()
     }))
 }

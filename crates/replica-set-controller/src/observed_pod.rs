@@ -1,6 +1,6 @@
 //! What a pod object says, as facts for a step.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names, selector};
 use jiff::{SignedDuration, Timestamp};
@@ -73,10 +73,11 @@ struct Metadata {
     creation_timestamp: Timestamp,
     deletion_timestamp: Option<Timestamp>,
     deletion_grace_period_seconds: Option<i64>,
-    labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "kept::shared")]
+    labels: Option<Arc<BTreeMap<String, String>>>,
     #[serde(default, deserialize_with = "kept::own_annotations")]
     annotations: Option<BTreeMap<String, String>>,
-    owner_references: Option<Vec<OwnerReference>>,
+    owner_references: Option<Box<[OwnerReference]>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -106,10 +107,10 @@ pub enum PodController<'a> {
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     node_name: Option<String>,
-    readiness_gates: Option<Vec<ReadinessGate>>,
+    readiness_gates: Option<Box<[ReadinessGate]>>,
     tolerations: JsonList,
-    containers: Option<Vec<SpecContainer>>,
-    init_containers: Option<Vec<SpecContainer>>,
+    containers: Option<Box<[SpecContainer]>>,
+    init_containers: Option<Box<[SpecContainer]>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -131,9 +132,9 @@ struct Status {
     phase: Option<String>,
     observed_generation: Option<i64>,
     #[serde(deserialize_with = "known_conditions")]
-    conditions: Option<Vec<Condition>>,
-    container_statuses: Option<Vec<ContainerStatus>>,
-    init_container_statuses: Option<Vec<ContainerStatus>>,
+    conditions: Option<Box<[Condition]>>,
+    container_statuses: Option<Box<[ContainerStatus]>>,
+    init_container_statuses: Option<Box<[ContainerStatus]>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -234,7 +235,14 @@ impl ObservedPod {
     /// The labels; `None` if it has none.
     #[must_use]
     pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
-        self.metadata.labels.as_ref()
+        self.metadata.labels.as_deref()
+    }
+
+    /// Keeps one copy of the labels, if `sibling` has the same: most pods of a set do.
+    pub fn share_labels(&mut self, sibling: &Self) {
+        if self.metadata.labels == sibling.metadata.labels {
+            self.metadata.labels.clone_from(&sibling.metadata.labels);
+        }
     }
 
     /// The tolerations.
@@ -492,7 +500,7 @@ const KIND: &str = "LocalReplicaSet";
 /// The conditions that decisions depend on.
 fn known_conditions<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<Vec<Condition>>, D::Error> {
+) -> Result<Option<Box<[Condition]>>, D::Error> {
     kept::items(
         |condition: &Condition| CONDITIONS.contains(&condition.type_.as_str()),
         deserializer,

@@ -98,7 +98,7 @@ impl Pods {
         })
     }
 
-    pub(super) fn apply(&mut self, pod: ObservedPod) -> Change {
+    pub(super) fn apply(&mut self, mut pod: ObservedPod) -> Change {
         self.listing.show(pod.uid());
         if self.gone.contains(pod.uid()) {
             return [None, None];
@@ -120,8 +120,13 @@ impl Pods {
             return [before, None];
         }
         let uid: Uid = pod.uid().into();
+        let siblings = self.index(&pod);
+        let sibling = siblings.first().cloned();
+        siblings.insert(Arc::clone(&uid));
+        if let Some(sibling) = sibling.and_then(|uid| self.known.get(&uid)) {
+            pod.share_labels(sibling);
+        }
         let pod = Arc::new(pod);
-        self.index(&pod).insert(Arc::clone(&uid));
         self.known.insert(uid, Arc::clone(&pod));
         [before, Some(pod)]
     }

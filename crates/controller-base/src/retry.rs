@@ -8,7 +8,8 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(64);
 
 /// The pause after a request that failed, after `failures` others.
-pub(crate) fn pause(failures: u32) -> Duration {
+#[must_use]
+pub fn pause(failures: u32) -> Duration {
     FIRST_RETRY
         .saturating_mul(1 << failures.min(16))
         .min(MAX_RETRY)
