@@ -146,3 +146,26 @@ impl Queue {
         self.work.shut_down();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_waits_ever_longer_after_failures_until_it_is_written() {
+        let (queue, cancel) = (Queue::new(), CancellationToken::new());
+        tokio::spawn(queue.clone().run(cancel));
+        let key = ServiceKey::new("shop", "web");
+        let wait = async || {
+            let since = Instant::now();
+            queue.retry(&key);
+            drop(queue.next().await);
+            since.elapsed().as_secs()
+        };
+        assert_eq!([wait().await, wait().await, wait().await], [1, 2, 4]);
+        queue.forget_failures(&key);
+        assert_eq!(wait().await, 1);
+    }
+}

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::{
     crds,
-    world::{EXPORT, IMPORT, SLICES, World},
+    world::{EXPORT, IMPORT, SLICES, World, until},
 };
 
 const BOTH: [(&str, &str); 2] = [("eu", "10.0.0.1"), ("us", "10.1.0.1")];
@@ -66,13 +66,12 @@ async fn a_member_that_hangs_delays_no_other() {
     }
     world.cluster("us").faults().set_hanging(false);
     let all = world.imported("ap").await;
-    for _ in 0..1_200 {
-        if world.imported("us").await == all {
-            break;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    assert_eq!(world.imported("us").await, all);
+    until(
+        "us",
+        async || world.imported("us").await,
+        |found| *found == all,
+    )
+    .await;
     world.stop_controller().await;
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
-use crate::world::{EXPORT, EXPORTS, IMPORT, IMPORTS, SLICES, World};
+use crate::world::{EXPORT, EXPORTS, IMPORT, IMPORTS, SLICES, World, until};
 
 const BOTH: [(&str, &str); 2] = [("eu", "10.0.0.1"), ("us", "10.1.0.1")];
 
@@ -86,15 +86,11 @@ async fn what_users_change_by_hand_is_put_right_and_what_others_add_stays() {
         "spec": { "ips": ["10.9.0.1"], "type": "Headless" },
     });
     world.patch("ap", IMPORT, &foreign).await;
-    let mut import = Value::Null;
-    for _ in 0..600 {
-        import = world.find("ap", IMPORT).await.unwrap();
-        if import["spec"]["type"] == "ClusterSetIP" {
-            break;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    assert_eq!(import["spec"]["type"], "ClusterSetIP");
+    let import = async || world.find("ap", IMPORT).await.unwrap();
+    let import = until("ap", import, |import| {
+        import["spec"]["type"] == "ClusterSetIP"
+    })
+    .await;
     assert_eq!(import["spec"]["ips"], json!(["10.9.0.1"]));
     let annotations = &import["metadata"]["annotations"];
     assert_eq!(annotations["example.com/derived-service"], "web-1");

@@ -245,43 +245,42 @@ impl World {
         let expected: BTreeSet<_> = expected
             .map(|&(source, address)| (source.to_owned(), address.to_owned()))
             .collect();
-        for _ in 0..1_200 {
-            if self.imported(name).await == expected {
-                return;
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
-        let found = self.imported(name).await;
-        panic!("{name} has imported {found:?}, not {expected:?}");
+        let imported = async || self.imported(name).await;
+        until(name, imported, |found| *found == expected).await;
     }
 
     /// Waits until a condition of an export has this reason.
     pub(crate) async fn until_condition(&self, name: &str, of_type: &str, reason: &str) {
-        let mut export = None;
-        for _ in 0..1_200 {
-            export = self.find(name, EXPORT).await;
-            let conditions = export
-                .as_ref()
-                .and_then(|export| export["status"]["conditions"].as_array());
+        let export = async || self.find(name, EXPORT).await;
+        let has_reason = |export: &Option<Value>| {
+            let export = export.as_ref();
+            let conditions = export.and_then(|export| export["status"]["conditions"].as_array());
             let mut conditions = conditions.into_iter().flatten();
-            if conditions
+            conditions
                 .any(|condition| condition["type"] == of_type && condition["reason"] == reason)
-            {
-                return;
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
-        panic!("not {of_type} {reason}: {export:#?}");
+        };
+        until(name, export, has_reason).await;
     }
 
     /// Waits until the object exists, or does not.
     pub(crate) async fn until_exists(&self, name: &str, path: &str, exists: bool) {
-        for _ in 0..1_200 {
-            if self.find(name, path).await.is_some() == exists {
-                return;
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
-        panic!("{name} {path}: exists is not {exists}");
+        let object = async || self.find(name, path).await;
+        until(path, object, |object| object.is_some() == exists).await;
     }
+}
+
+/// Looks again and again, for two minutes, until what is found `is_expected`.
+pub(crate) async fn until<T: std::fmt::Debug>(
+    of: &str,
+    mut look: impl AsyncFnMut() -> T,
+    is_expected: impl Fn(&T) -> bool,
+) -> T {
+    for _ in 0..1_200 {
+        let found = look().await;
+        if is_expected(&found) {
+            return found;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{of}: not as expected: {:#?}", look().await);
 }
