@@ -62,7 +62,7 @@ impl Revisions<'_> {
         let result = self.history().ensure(&wanted).await;
         match result {
             Ok(()) => {
-                let template = Arc::new(valid.template.template.clone());
+                let template = Arc::clone(&valid.template.template);
                 memory.templates.insert(valid.template.hash, Some(template));
                 (memory.kept, memory.keep_at) = (Some(kept), None);
             }
@@ -131,7 +131,7 @@ fn data(valid: &ValidSet) -> Value {
             "accountId": set.account_id,
             "constraints": { "antiaffinity": constraints.collect::<Value>() },
         },
-        COMPLETE: valid.template.template,
+        COMPLETE: *valid.template.template,
     })
 }
 

@@ -1,5 +1,7 @@
 //! What a change of the template does to pods, before it is made: for commands.
 
+use std::sync::Arc;
+
 use fedrs_api::{FieldError, LocalReplicaSet, PodTemplate, ResourceUpdates, ValidLocalReplicaSet};
 use replica_set_controller::{Change, CompleteTemplate};
 use serde_json::Value;
@@ -14,7 +16,8 @@ impl TemplateOfPods {
     /// That of a spec.
     pub fn of_set(set: &LocalReplicaSet) -> Result<Self, Vec<FieldError>> {
         let valid = ValidLocalReplicaSet::check(set)?;
-        Ok(Self(CompleteTemplate::of(&valid).template))
+        let template = CompleteTemplate::of(&valid).template;
+        Ok(Self(Arc::unwrap_or_clone(template)))
     }
 
     /// That of a revision, from the data of its ControllerRevision; `None` if they can't be read.

@@ -3,7 +3,7 @@
 //! It has all fields that differ between the pods of two templates, so that its hash identifies the template of a pod, and
 //! [`Change`](crate::Change) compares all of them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{
     PodTemplate, TemplateMetadata, ValidLocalReplicaSet, labels, names, template_hash,
@@ -26,7 +26,7 @@ const DEFAULT_SEGMENT: &str = "default";
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompleteTemplate {
     /// What all pods have in common.
-    pub template: PodTemplate,
+    pub template: Arc<PodTemplate>,
     /// Its hash.
     pub hash: u32,
     /// Labels of which each pod has one of several values.
@@ -72,7 +72,7 @@ impl CompleteTemplate {
         };
         Self {
             hash: template_hash(&template),
-            template,
+            template: Arc::new(template),
             slots,
         }
     }
