@@ -69,6 +69,13 @@ closed_set! {
         description = "The FederatedDeployment whose pods it has."
     ),
     printcolumn(
+        name = "Service",
+        type_ = "string",
+        json_path = ".spec.source.service",
+        description = "The Service of the members whose pods it has.",
+        priority = 1
+    ),
+    printcolumn(
         name = "Include",
         type_ = "string",
         json_path = ".spec.include",
@@ -120,8 +127,8 @@ pub const MAX_LABELS: usize = 32;
 /// Whose pods an EndpointSet has: exactly one of the fields, in the namespace of the set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(
-    validation = Rule::new("[has(self.federatedReplicaSet), has(self.federatedDeployment), has(self.selector)].exists_one(set, set)")
-        .message("exactly one of federatedReplicaSet, federatedDeployment and selector must be set")
+    validation = Rule::new("[has(self.federatedReplicaSet), has(self.federatedDeployment), has(self.service), has(self.selector)].exists_one(set, set)")
+        .message("exactly one of federatedReplicaSet, federatedDeployment, service and selector must be set")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointSource {
@@ -133,6 +140,10 @@ pub struct EndpointSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub federated_deployment: Option<String>,
+    /// The name of a Service of the members. In each of them, its own selector decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub service: Option<String>,
     /// Selects pods by their labels; must not be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,

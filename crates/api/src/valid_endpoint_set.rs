@@ -35,6 +35,8 @@ pub struct ValidEndpointSet {
 pub enum ValidEndpointSource {
     /// Those of a federated set of its namespace, by kind and name.
     Set(SetKind, String),
+    /// Those that the Service of this name selects, in each member by its own selector.
+    Service(String),
     /// Those that match.
     Selector(LabelSelector),
 }
@@ -99,19 +101,21 @@ fn check_source(source: &EndpointSource, errors: &mut Errors) -> Option<ValidEnd
     let EndpointSource {
         federated_replica_set,
         federated_deployment,
+        service,
         selector,
     } = source;
     let set = |kind, name: &String| ValidEndpointSource::Set(kind, name.clone());
     let sources = [
         (federated_replica_set.as_ref()).map(|name| set(SetKind::FederatedReplicaSet, name)),
         (federated_deployment.as_ref()).map(|name| set(SetKind::FederatedDeployment, name)),
+        (service.clone()).map(ValidEndpointSource::Service),
         (selector.clone()).map(ValidEndpointSource::Selector),
     ];
     let mut sources = sources.into_iter().flatten();
     let (Some(source), None) = (sources.next(), sources.next()) else {
         errors.add(
             FIELD,
-            "exactly one of federatedReplicaSet, federatedDeployment and selector must be set",
+            "exactly one of federatedReplicaSet, federatedDeployment, service and selector must be set",
         );
         return None;
     };

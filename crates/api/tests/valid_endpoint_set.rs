@@ -22,6 +22,10 @@ fn d1_a_set_has_the_serving_pods_of_its_source_in_all_clusters() {
     let source = ValidEndpointSource::Set(SetKind::FederatedReplicaSet, "web".to_owned());
     assert_eq!((set.source, set.include), (source, IncludedPods::Serving));
     assert_eq!((set.clusters, set.ports), (None, vec![]));
+
+    let of_service = json!({ "source": { "service": "web" } });
+    let set = ValidEndpointSet::check(&serde_json::from_value(of_service).unwrap()).unwrap();
+    assert_eq!(set.source, ValidEndpointSource::Service("web".to_owned()));
 }
 
 #[test]
@@ -43,6 +47,7 @@ fn d1_ports_have_names_and_numbers_or_names_of_containers() {
 #[rstest]
 #[case::no_source(json!({ "source": {} }), &["spec.source"])]
 #[case::two_sources(json!({ "source": { "federatedReplicaSet": "a", "federatedDeployment": "a" } }), &["spec.source"])]
+#[case::a_service_and_a_set(json!({ "source": { "service": "a", "federatedReplicaSet": "a" } }), &["spec.source"])]
 #[case::empty_selector(json!({ "source": { "selector": {} } }), &["spec.source.selector"])]
 #[case::port_0(json!({ "ports": [{ "name": "a", "port": 0 }] }), &["spec.ports[0].port"])]
 #[case::port_too_large(json!({ "ports": [{ "name": "a", "port": 65536 }] }), &["spec.ports[0].port"])]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     catalog::MemberState,
+    freshness::Staleness,
     set::SetKey,
     snapshot::{Endpoint, EndpointSnapshot},
 };
@@ -127,18 +128,18 @@ impl StaleMember {
             .iter()
             .filter(|member| snapshot.concerns(&member.name));
         concerned
-            .filter_map(|member| Self::of(member, now))
+            .filter_map(|member| Self::of(&member.name, member.staleness(&snapshot.set), now))
             .collect()
     }
 
-    fn of(member: &MemberState, now: Timestamp) -> Option<Self> {
-        let seconds = member.stale_since.map(|since| {
+    fn of(name: &str, staleness: Staleness, now: Timestamp) -> Option<Self> {
+        let seconds = staleness.stale_since.map(|since| {
             let seconds = now.duration_since(since).as_secs();
             u64::try_from(seconds).unwrap_or_default()
         });
-        (!member.is_known || seconds.is_some()).then(|| Self {
-            name: member.name.to_string(),
-            seconds: seconds.filter(|_| member.is_known),
+        (!staleness.is_known || seconds.is_some()).then(|| Self {
+            name: name.to_owned(),
+            seconds: seconds.filter(|_| staleness.is_known),
         })
     }
 }

@@ -9,18 +9,18 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use fedrs_api::FieldError;
+use fedrs_api::{FieldError, ValidEndpointSet};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    freshness::Freshness,
+    freshness::{Freshness, Staleness},
     kept::LoadedSnapshots,
     member::Member,
     report::SetReport,
-    set::SetKey,
-    snapshot::{Endpoint, EndpointSnapshot},
+    set::{SetKey, is_of_service},
+    snapshot::{Endpoint, EndpointSnapshot, concerns},
     state::{Entry, State},
 };
 
@@ -59,7 +59,8 @@ struct Cell {
 #[derive(Debug)]
 enum Published {
     Endpoints(Arc<EndpointSnapshot>),
-    NoSource,
+    /// No member that is known has it.
+    NoSource(Arc<ValidEndpointSet>),
     Invalid(Vec<FieldError>),
 }
 
@@ -68,10 +69,10 @@ enum Published {
 pub struct MemberState {
     /// Its name.
     pub name: Arc<str>,
-    /// Whether its pods have been listed since the start, or were loaded from a snapshot.
-    pub is_known: bool,
-    /// Since when changes may be missing; none if what is known is current.
-    pub stale_since: Option<Timestamp>,
+    /// What is known of its pods.
+    pub pods: Staleness,
+    /// What is known of its Services.
+    pub services: Staleness,
 }
 
 /// What answers wait for.
@@ -86,6 +87,9 @@ pub enum Waiting {
     /// The first lists of pods of these members.
     #[error("waiting for the first list of pods of {}", .0.join(", "))]
     Pods(Vec<String>),
+    /// The first lists of Services of these members, whose pods sets have.
+    #[error("waiting for the first list of Services of {}", .0.join(", "))]
+    Services(Vec<String>),
 }
 
 /// The result of a lookup.
@@ -97,7 +101,7 @@ pub enum Lookup {
     Waiting(Waiting),
     /// There is no such set.
     NotFound,
-    /// The federated set whose pods it has does not exist.
+    /// The federated set or Service whose pods it has does not exist.
     NoSource,
     /// The set is invalid.
     Invalid(Vec<FieldError>),
@@ -233,7 +237,7 @@ impl Catalog {
             .values()
             .filter_map(|cell| match &**cell.current.load() {
                 Published::Endpoints(snapshot) => Some(snapshot.endpoints.len()),
-                Published::NoSource | Published::Invalid(_) => None,
+                Published::NoSource(_) | Published::Invalid(_) => None,
             });
         endpoints.fold((0, 0), |(sets, all), of_set| (sets + 1, all + of_set))
     }
@@ -305,24 +309,24 @@ impl Catalog {
             });
         };
         match &**cell.current.load() {
-            Published::NoSource => Lookup::NoSource,
+            Published::NoSource(set) => {
+                let waiting = self.unlisted(set).filter(|_| is_of_service(set));
+                waiting.map_or(Lookup::NoSource, Lookup::Waiting)
+            }
             Published::Invalid(errors) => Lookup::Invalid(errors.clone()),
-            Published::Endpoints(snapshot) if snapshot.endpoints.is_empty() => self.empty(snapshot),
-            Published::Endpoints(snapshot) => Lookup::Found(Arc::clone(snapshot)),
+            Published::Endpoints(snapshot) => {
+                let is_empty = snapshot.endpoints.is_empty();
+                let waiting = is_empty.then(|| self.unlisted(&snapshot.set)).flatten();
+                waiting.map_or_else(|| Lookup::Found(Arc::clone(snapshot)), Lookup::Waiting)
+            }
         }
     }
 
-    /// An empty set, unless a member that is not known may have endpoints of it.
-    fn empty(&self, snapshot: &Arc<EndpointSnapshot>) -> Lookup {
+    /// The members that are not known, and may have endpoints of the set.
+    fn unlisted(&self, set: &ValidEndpointSet) -> Option<Waiting> {
         let members = self.members.load();
-        let unknown = members.iter().filter(|member| !member.is_known);
-        let unknown = unknown.filter(|member| snapshot.concerns(&member.name));
-        let names: Vec<_> = unknown.map(|member| member.name.to_string()).collect();
-        if names.is_empty() {
-            Lookup::Found(Arc::clone(snapshot))
-        } else {
-            Lookup::Waiting(Waiting::Pods(names))
-        }
+        let concerned = members.iter().filter(|member| concerns(set, &member.name));
+        Waiting::for_members(concerned, is_of_service(set))
     }
 
     /// Signals each change of the set: its latest version. None if there is no such set.
@@ -349,10 +353,11 @@ impl Inner {
         if !self.are_members_known {
             return Some(Waiting::Members);
         }
-        let members = self.state.members();
-        let unknown = members.filter(|member| !member.freshness.is_known);
-        let names: Vec<_> = unknown.map(|member| member.name.to_string()).collect();
-        (!names.is_empty() && !self.has_given_up).then_some(Waiting::Pods(names))
+        if self.has_given_up {
+            return None;
+        }
+        let members: Vec<_> = self.state.members().map(MemberState::of).collect();
+        Waiting::for_members(members.iter(), self.state.has_sets_of_services())
     }
 
     /// The status of every set may be another one.
@@ -388,7 +393,7 @@ impl Published {
     fn of(entry: &Entry, version: u64) -> Self {
         match &entry.set {
             Err(errors) => Self::Invalid(errors.clone()),
-            Ok(_) if !entry.has_source() => Self::NoSource,
+            Ok(set) if !entry.has_source() => Self::NoSource(Arc::clone(set)),
             Ok(set) => Self::Endpoints(Arc::new(EndpointSnapshot {
                 version,
                 endpoints: entry.endpoints().map(Endpoint::clone).collect(),
@@ -398,12 +403,47 @@ impl Published {
     }
 }
 
+impl Waiting {
+    /// What has not been listed of these members yet.
+    fn for_members<'a>(
+        members: impl Iterator<Item = &'a MemberState>,
+        with_services: bool,
+    ) -> Option<Self> {
+        let (mut pods, mut services) = (Vec::new(), Vec::new());
+        for MemberState {
+            name,
+            pods: of_pods,
+            services: of_services,
+        } in members
+        {
+            if !of_pods.is_known {
+                pods.push(name.to_string());
+            } else if with_services && !of_services.is_known {
+                services.push(name.to_string());
+            }
+        }
+        if !pods.is_empty() {
+            return Some(Self::Pods(pods));
+        }
+        (!services.is_empty()).then_some(Self::Services(services))
+    }
+}
+
 impl MemberState {
-    fn of(member: &Member) -> Self {
+    pub(crate) fn of(member: &Member) -> Self {
         Self {
             name: Arc::clone(&member.name),
-            is_known: member.freshness.is_known,
-            stale_since: member.freshness.stale_since,
+            pods: member.freshness.staleness(),
+            services: member.services.freshness.staleness(),
+        }
+    }
+
+    /// What is known of all in the member that decides about endpoints of the set.
+    pub(crate) fn staleness(&self, set: &ValidEndpointSet) -> Staleness {
+        if is_of_service(set) {
+            self.pods.and(self.services)
+        } else {
+            self.pods
         }
     }
 }

@@ -15,7 +15,34 @@ pub(crate) struct Freshness {
     pub(crate) is_loaded: bool,
 }
 
+/// Whether a collection is known, and since when changes of it may be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Staleness {
+    /// Whether it has been listed since the start, or was loaded from a snapshot.
+    pub is_known: bool,
+    /// Since when changes may be missing; none if what is known is current.
+    pub stale_since: Option<Timestamp>,
+}
+
+impl Staleness {
+    /// That of both: it is as old as the older one.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let times = [self.stale_since, other.stale_since];
+        Self {
+            is_known: self.is_known && other.is_known,
+            stale_since: times.into_iter().flatten().min(),
+        }
+    }
+}
+
 impl Freshness {
+    pub(crate) fn staleness(&self) -> Staleness {
+        Staleness {
+            is_known: self.is_known,
+            stale_since: self.stale_since,
+        }
+    }
+
     /// That of a snapshot which was last current at that time.
     pub(crate) fn loaded(current_at: Timestamp) -> Self {
         Self {

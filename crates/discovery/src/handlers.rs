@@ -8,8 +8,13 @@ use jiff::Timestamp;
 use reflector::{Error, EventHandler, InvalidObject, format_error};
 
 use crate::{
-    catalog::Catalog, freshness::Freshness, node::NodeObject, pod::PodObject, set::SetKey,
-    source::SourceObject,
+    catalog::Catalog,
+    freshness::Freshness,
+    node::NodeObject,
+    pod::PodObject,
+    services::ServiceKey,
+    set::SetKey,
+    source::{ServiceObject, SourceObject},
 };
 
 /// The name of the kind in messages.
@@ -32,6 +37,13 @@ pub(crate) struct Sources {
 pub(crate) struct Pods {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) member: Arc<str>,
+}
+
+/// The Services of a member.
+pub(crate) struct Services {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) member: Arc<str>,
+    pub(crate) listing: Listing<ServiceKey>,
 }
 
 /// The nodes of a member.
@@ -206,6 +218,66 @@ impl EventHandler<PodObject> for Pods {
             _ => self
                 .catalog
                 .update(|state| state.unreadable_pod(&self.member)),
+        }
+    }
+}
+
+impl Services {
+    fn refresh(&self, change: impl FnOnce(&mut Freshness)) {
+        self.catalog
+            .update(|state| state.refresh_services(&self.member, change));
+    }
+}
+
+impl EventHandler<ServiceObject> for Services {
+    fn on_init(&mut self) {
+        self.listing.begin();
+    }
+
+    fn on_apply(&mut self, service: ServiceObject) {
+        let key = service.key();
+        self.catalog
+            .update(|state| state.apply_service(&self.member, &key, service.selector()));
+        self.listing.show(&key);
+    }
+
+    fn on_delete(&mut self, service: ServiceObject) {
+        self.catalog
+            .update(|state| state.apply_service(&self.member, &service.key(), None));
+    }
+
+    fn on_init_done(&mut self, _: &str) {
+        if let Some(listed) = self.listing.end() {
+            self.catalog
+                .update(|state| state.end_services(&self.member, &listed));
+        }
+        self.refresh(Freshness::listed);
+    }
+
+    fn on_error(&mut self, error: &Error) {
+        warn(&self.member, "Services", error);
+        let (now, must_list) = (Timestamp::now(), error.needs_relist());
+        self.refresh(|services| services.stale(now, must_list));
+    }
+
+    fn on_silence(&mut self) {
+        let now = Timestamp::now();
+        self.refresh(|services| services.stale(now, false));
+    }
+
+    fn on_caught_up(&mut self) {
+        self.refresh(Freshness::caught_up);
+    }
+
+    fn on_invalid(&mut self, object: &InvalidObject) {
+        skipped(&self.member, "Services", object);
+        match (&object.namespace, &object.name) {
+            (Some(namespace), Some(name)) if object.deleted => {
+                let key = ServiceKey::new(&**namespace, &**name);
+                self.catalog
+                    .update(|state| state.apply_service(&self.member, &key, None));
+            }
+            _ => self.listing.unreadable(),
         }
     }
 }

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::{
     pod::{Pod, Shared},
+    services::KeptServices,
     set::SetKey,
 };
 
@@ -36,6 +37,8 @@ pub(crate) struct KeptMember {
     pub(crate) mark: Mark,
     /// By namespace, in the order of their names.
     pub(crate) pods: KeptPods,
+    /// `None` if they are not known.
+    pub(crate) services: Option<KeptServices>,
 }
 
 /// Pods by namespace.

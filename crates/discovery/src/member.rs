@@ -1,4 +1,4 @@
-//! What is known of one member: its pods and nodes.
+//! What is known of one member: its pods, nodes and Services.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,9 +10,10 @@ use crate::{
     kept::{KeptPods, LoadedMember},
     node::Node,
     pod::{Pod, PodObject, Shared},
+    services::Services,
 };
 
-/// The pods and nodes of one member.
+/// The pods, nodes and Services of one member.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) name: Arc<str>,
@@ -23,7 +24,8 @@ pub(crate) struct Member {
     shared: Shared,
     /// How current its pods are.
     pub(crate) freshness: Freshness,
-    /// How many changes its pods had since the start.
+    pub(crate) services: Services,
+    /// How many changes its pods and Services had since the start.
     pub(crate) revision: u64,
     /// Whether the list that is read has a pod that could not be decoded.
     is_list_unreadable: bool,
@@ -52,6 +54,7 @@ impl Member {
             zones: HashMap::new(),
             shared: Shared::default(),
             freshness: Freshness::default(),
+            services: Services::default(),
             revision: 0,
             is_list_unreadable: false,
         }
@@ -204,6 +207,9 @@ impl Member {
             let is_listed = false;
             (pod.name.clone(), Kept { pod, is_listed })
         };
+        let freshness = Freshness::loaded(member.mark.current_at);
+        let services = member.services;
+        let services = services.map(|kept| Services::loaded(kept, freshness.clone()));
         let pods = member.pods.into_iter();
         let pods = pods
             .map(|(namespace, pods)| (namespace, pods.into_iter().map(unlisted).collect()))
@@ -212,7 +218,8 @@ impl Member {
             pods,
             zones,
             shared,
-            freshness: Freshness::loaded(member.mark.current_at),
+            freshness,
+            services: services.unwrap_or_default(),
             ..Self::new(member.name)
         }
     }

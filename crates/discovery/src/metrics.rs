@@ -169,8 +169,13 @@ impl Collector for Known {
             Some(&Unit::Seconds),
             MetricType::Gauge,
         )?;
-        for member in self.0.members().iter().filter(|member| member.is_known) {
-            let seconds = seconds(member.stale_since, now);
+        for member in self
+            .0
+            .members()
+            .iter()
+            .filter(|member| member.pods.is_known)
+        {
+            let seconds = seconds(member.pods.stale_since, now);
             let labels = [("cluster", &*member.name)];
             ConstGauge::new(seconds).encode(stale.encode_family(&labels)?)?;
         }
@@ -182,7 +187,8 @@ impl Collector for Known {
         )?;
         for member in self.0.members().iter() {
             let labels = [("cluster", &*member.name)];
-            ConstGauge::new(u64::from(member.is_known)).encode(known.encode_family(&labels)?)?;
+            ConstGauge::new(u64::from(member.pods.is_known))
+                .encode(known.encode_family(&labels)?)?;
         }
         Ok(())
     }

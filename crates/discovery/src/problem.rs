@@ -43,7 +43,7 @@ impl Problem {
             },
             Lookup::NoSource => Self {
                 reason: Reason::Invalid,
-                text: format!("EndpointSet {key}: the set that spec.source names does not exist"),
+                text: format!("EndpointSet {key}: what spec.source names does not exist"),
             },
             Lookup::Invalid(errors) => Self {
                 reason: Reason::Invalid,

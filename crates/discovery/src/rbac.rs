@@ -114,5 +114,10 @@ fn member() -> Vec<Grant> {
             (CORE, "nodes"),
             &READ,
         ),
+        grant(
+            "List and watch Services, for the selectors of their pods",
+            (CORE, "services"),
+            &READ,
+        ),
     ]
 }

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use fedrs_api::{FieldError, PodPort, ValidEndpointSet};
 use jiff::Timestamp;
 
-use crate::{member::Member, pod::Pod, set::SetKey, snapshot::concerns, state::State};
+use crate::{
+    catalog::MemberState, member::Member, pod::Pod, set::SetKey, snapshot::concerns, state::State,
+};
 
 /// What there is of a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,7 @@ pub(crate) struct ClusterReport {
     pub(crate) endpoints: usize,
     /// Endpoints that new requests may be sent to.
     pub(crate) ready: usize,
-    /// Whether its pods have been listed.
+    /// Whether its pods have been listed, and its Services if the set has the pods of one.
     pub(crate) is_known: bool,
     pub(crate) stale_since: Option<Timestamp>,
 }
@@ -65,12 +67,13 @@ impl SetReport {
         }
         let cluster = |member: &&Member| {
             let (endpoints, ready) = counts.get(&*member.name).copied().unwrap_or_default();
+            let staleness = MemberState::of(member).staleness(set);
             ClusterReport {
                 name: Arc::clone(&member.name),
                 endpoints,
                 ready,
-                is_known: member.freshness.is_known,
-                stale_since: member.freshness.stale_since,
+                is_known: staleness.is_known,
+                stale_since: staleness.stale_since,
             }
         };
         Some(Self {

@@ -12,12 +12,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     catalog::Catalog,
-    handlers::{ENDPOINT_SETS, Nodes, Pods, Sets, Sources, sources},
+    handlers::{ENDPOINT_SETS, Nodes, Pods, Services, Sets, Sources, sources},
     kept::LoadedSnapshots,
 };
 
 const PODS_PATH: &str = "/api/v1/pods";
 const NODES_PATH: &str = "/api/v1/nodes";
+const SERVICES_PATH: &str = "/api/v1/services";
 const ENDPOINT_SETS_PATH: &str = "/apis/fedrs.dev/v1alpha1/endpointsets";
 
 /// The service without its ways to ask: it watches the host and the members.
@@ -27,7 +28,7 @@ pub struct Discovery {
     tasks: TaskTracker,
     cancel: CancellationToken,
     /// The watches of each member.
-    members: BTreeMap<String, [JoinHandle<()>; 2]>,
+    members: BTreeMap<String, [JoinHandle<()>; 3]>,
 }
 
 impl Discovery {
@@ -103,12 +104,19 @@ impl Discovery {
             catalog: Arc::clone(&self.catalog),
             member: Arc::clone(&member),
         };
+        let services = Services {
+            catalog: Arc::clone(&self.catalog),
+            member: Arc::clone(&member),
+            listing: Listing::default(),
+        };
         self.end_member(name);
         let of_pods = Reflector::new(client.clone(), Collection::all(PODS_PATH));
         let of_nodes = Reflector::new(client.clone(), Collection::all(NODES_PATH));
+        let of_services = Reflector::new(client.clone(), Collection::all(SERVICES_PATH));
         let tasks = [
             self.spawn(of_pods.run(pods)),
             self.spawn(of_nodes.run(nodes)),
+            self.spawn(of_services.run(services)),
         ];
         self.members.insert(name.to_owned(), tasks);
     }
@@ -118,7 +126,10 @@ impl Discovery {
         if let Some(tasks) = self.members.remove(name) {
             tasks.iter().for_each(JoinHandle::abort);
             let now = Timestamp::now();
-            self.catalog.update(|state| state.stale(name, now, true));
+            self.catalog.update(|state| {
+                state.stale(name, now, true);
+                state.refresh_services(name, |services| services.stale(now, true));
+            });
         }
     }
 

@@ -1,9 +1,11 @@
 //! An EndpointSet of the host.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use fedrs_api::{EndpointSet, ObjectKey, SetKind, ValidEndpointSet, ValidEndpointSource, selector};
+use fedrs_api::{EndpointSet, ObjectKey, ValidEndpointSet, ValidEndpointSource, selector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::services::ServiceKey;
 
 /// The longest names of namespaces, and of other objects.
 const MOST_NAMESPACE_BYTES: usize = 63;
@@ -46,16 +48,61 @@ impl fmt::Display for SetKey {
     }
 }
 
-/// The federated set of this kind and name in the namespace of the EndpointSet `key`.
-pub(crate) fn source(key: &SetKey, kind: SetKind, name: &str) -> ObjectKey {
-    ObjectKey::of_kind(kind, Arc::clone(&key.namespace), name)
+/// What an EndpointSet has the pods of, unless it selects them itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SourceKey {
+    /// A federated set of the host.
+    Set(ObjectKey),
+    /// A Service, which each member may have or not.
+    Service(ServiceKey),
 }
 
-/// Whether the EndpointSet `key` has the pods of this federated set.
-pub(crate) fn is_source(key: &SetKey, set: &ValidEndpointSet, federated: &ObjectKey) -> bool {
-    match &set.source {
-        ValidEndpointSource::Set(kind, name) => source(key, *kind, name) == *federated,
-        ValidEndpointSource::Selector(_) => false,
+impl SourceKey {
+    /// That of the EndpointSet `key`, in its namespace.
+    pub(crate) fn of(key: &SetKey, set: &ValidEndpointSet) -> Option<Self> {
+        let namespace = Arc::clone(&key.namespace);
+        match &set.source {
+            ValidEndpointSource::Set(kind, name) => {
+                Some(Self::Set(ObjectKey::of_kind(*kind, namespace, &**name)))
+            }
+            ValidEndpointSource::Service(name) => {
+                Some(Self::Service(ServiceKey::new(namespace, &**name)))
+            }
+            ValidEndpointSource::Selector(_) => None,
+        }
+    }
+}
+
+/// Whether the EndpointSet has the pods of a Service.
+pub(crate) fn is_of_service(set: &ValidEndpointSet) -> bool {
+    matches!(set.source, ValidEndpointSource::Service(_))
+}
+
+/// Which pods an EndpointSet has.
+#[derive(Clone, Debug)]
+pub(crate) enum Selectors {
+    /// The same in all members; none if its source does not exist.
+    All(Option<ParsedSelector>),
+    /// In each member those of its own.
+    OfMembers(BTreeMap<Arc<str>, ParsedSelector>),
+}
+
+impl Selectors {
+    /// That of this member.
+    pub(crate) fn of(&self, member: &str) -> Option<&ParsedSelector> {
+        match self {
+            Self::All(selector) => selector.as_ref(),
+            Self::OfMembers(selectors) => selectors.get(member),
+        }
+    }
+
+    /// Those of all members. Several may be the same.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ParsedSelector> {
+        let (all, of_members) = match self {
+            Self::All(selector) => (selector.as_ref(), None),
+            Self::OfMembers(selectors) => (None, Some(selectors.values())),
+        };
+        all.into_iter().chain(of_members.into_iter().flatten())
     }
 }
 

@@ -1,6 +1,7 @@
-//! The federated sets of the host, as far as their selectors say whose pods an EndpointSet has.
+//! What EndpointSets name as their sources: federated sets of the host and Services of members, as far as their selectors say whose
+//! pods these are.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{ObjectKey, SetKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -9,6 +10,8 @@ use reflector::{
     partial::{name, null_as_default},
 };
 use serde::Deserialize;
+
+use crate::services::ServiceKey;
 
 /// The fields of a federated set that endpoints need.
 #[derive(Debug, Deserialize)]
@@ -33,6 +36,45 @@ struct Metadata {
 struct Spec {
     #[serde(default, deserialize_with = "null_as_default")]
     selector: LabelSelector,
+}
+
+/// The fields of a Service that endpoints need.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ServiceObject {
+    metadata: Metadata,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: ServiceSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ServiceSpec {
+    #[serde(deserialize_with = "null_as_default")]
+    r#type: String,
+    #[serde(deserialize_with = "null_as_default")]
+    selector: BTreeMap<String, String>,
+}
+
+impl Versioned for ServiceObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
+}
+
+impl ServiceObject {
+    pub(crate) fn key(&self) -> ServiceKey {
+        ServiceKey::new(&*self.metadata.namespace, &*self.metadata.name)
+    }
+
+    /// Which pods it has; `None` if others say which endpoints it has.
+    pub(crate) fn selector(&self) -> Option<LabelSelector> {
+        let ServiceSpec { r#type, selector } = &self.spec;
+        let selects = !selector.is_empty() && r#type != "ExternalName";
+        selects.then(|| LabelSelector {
+            match_labels: Some(selector.clone()),
+            ..LabelSelector::default()
+        })
+    }
 }
 
 impl Versioned for SourceObject {

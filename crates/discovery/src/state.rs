@@ -21,7 +21,8 @@ use crate::{
     node::NodeObject,
     pod::{Pod, PodObject},
     resolve::ports_of,
-    set::{ParsedSelector, SetKey, is_source, source},
+    services::ServiceKey,
+    set::{ParsedSelector, Selectors, SetKey, SourceKey},
     snapshot::{Endpoint, EndpointPort},
 };
 
@@ -32,6 +33,8 @@ pub(crate) struct State {
     index: RequiredLabels<SetKey>,
     /// The selectors of federated sets.
     sources: BTreeMap<ObjectKey, Arc<LabelSelector>>,
+    /// The sets that have a source.
+    by_source: BTreeMap<SourceKey, BTreeSet<SetKey>>,
     /// The kinds of the host, by their names in messages.
     host: BTreeMap<&'static str, Freshness>,
     /// How many changes sets and sources had since the start.
@@ -49,8 +52,8 @@ pub(crate) struct Entry {
     /// The set, or what is wrong with it.
     pub(crate) set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
     spec: Arc<EndpointSetSpec>,
-    /// What its pods match; none if the set is invalid, or its source does not exist.
-    selector: Option<ParsedSelector>,
+    /// What its pods match; nothing if the set is invalid, or its source does not exist.
+    selectors: Selectors,
     /// By cluster and name of the pod.
     endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
     /// The ports of an endpoint that has been added: most have the same.
@@ -63,14 +66,14 @@ impl Entry {
         self.endpoints.values()
     }
 
-    /// Whether its source exists and has a selector.
+    /// Whether its source exists, at least in one member, and has a selector.
     pub(crate) fn has_source(&self) -> bool {
-        self.selector.is_some()
+        self.selectors.iter().next().is_some()
     }
 
     /// Whether it is a pod of the source, whatever its state.
     pub(crate) fn selects(&self, pod: &Pod) -> bool {
-        let selector = self.selector.as_ref();
+        let selector = self.selectors.of(&pod.cluster);
         selector.is_some_and(|selector| selector.matches(&pod.labels))
     }
 
@@ -141,10 +144,12 @@ impl State {
             return;
         };
         let cluster = Arc::clone(&member.name);
-        let before = member.freshness.clone();
+        let freshness =
+            |member: &Member| (member.freshness.clone(), member.services.freshness.clone());
+        let before = freshness(member);
         let changes: Vec<_> = change(member).into_iter().collect();
         member.revision += changes.len() as u64;
-        self.have_members_changed |= before != member.freshness;
+        self.have_members_changed |= before != freshness(member);
         for change in changes {
             self.pod_changed(&cluster, &change);
         }
@@ -231,6 +236,45 @@ impl State {
         });
     }
 
+    /// A Service of a member exists, was created or changed. One without a selector has no pods, as one that is gone.
+    pub(crate) fn apply_service(
+        &mut self,
+        member: &str,
+        service: &ServiceKey,
+        selector: Option<LabelSelector>,
+    ) {
+        let Some(member) = self.members.get_mut(member) else {
+            return;
+        };
+        if member.services.set(service, selector) {
+            member.revision += 1;
+            self.select_again(&SourceKey::Service(service.clone()));
+        }
+    }
+
+    /// The list of the Services of a member is complete: these exist.
+    pub(crate) fn end_services(&mut self, member: &str, listed: &HashSet<ServiceKey>) {
+        let known = self.members.get(member);
+        let gone = known.map(|known| known.services.unlisted(listed));
+        for service in gone.into_iter().flatten() {
+            self.apply_service(member, &service, None);
+        }
+    }
+
+    /// How current what is known of the Services of a member is has changed.
+    pub(crate) fn refresh_services(&mut self, member: &str, change: impl FnOnce(&mut Freshness)) {
+        self.with_member(member, |member| {
+            change(&mut member.services.freshness);
+            None
+        });
+    }
+
+    /// Whether any set has the pods of a Service.
+    pub(crate) fn has_sets_of_services(&self) -> bool {
+        let mut sources = self.by_source.keys();
+        sources.any(|source| matches!(source, SourceKey::Service(_)))
+    }
+
     fn pod_changed(&mut self, cluster: &Arc<str>, change: &PodChange) {
         let pods = [&change.before, &change.now].into_iter().flatten();
         let labels: BTreeSet<_> = pods.clone().map(|pod| &pod.labels).collect();
@@ -274,17 +318,25 @@ impl State {
     ) {
         self.forget(&key);
         self.host_revision += 1;
-        let selector = (set.as_ref().ok()).and_then(|set| self.selector_of(&key, set));
+        if let Some(source) = source_of(&key, &set) {
+            self.by_source
+                .entry(source)
+                .or_default()
+                .insert(key.clone());
+        }
+        let selectors = set
+            .as_ref()
+            .map_or(Selectors::All(None), |set| self.selectors_of(&key, set));
+        for selector in selectors.iter() {
+            self.index.insert(&key.namespace, &selector.labels, &key);
+        }
         let mut entry = Entry {
             set,
             spec,
-            selector,
+            selectors,
             endpoints: BTreeMap::new(),
             ports: Arc::default(),
         };
-        if let Some(selector) = &entry.selector {
-            self.index.insert(&key.namespace, &selector.labels, &key);
-        }
         for member in self.members.values() {
             for pod in member.pods(&key.namespace) {
                 entry.refresh(&member.name, &pod.name, Some(pod));
@@ -294,12 +346,23 @@ impl State {
         self.changed.insert(key);
     }
 
-    fn selector_of(&self, key: &SetKey, set: &ValidEndpointSet) -> Option<ParsedSelector> {
-        let labels = match &set.source {
-            ValidEndpointSource::Set(kind, name) => self.sources.get(&source(key, *kind, name))?,
-            ValidEndpointSource::Selector(selector) => selector,
-        };
-        ParsedSelector::parse(labels)
+    fn selectors_of(&self, key: &SetKey, set: &ValidEndpointSet) -> Selectors {
+        let parse = |labels: &LabelSelector| ParsedSelector::parse(labels);
+        match (&set.source, SourceKey::of(key, set)) {
+            (ValidEndpointSource::Selector(labels), _) => Selectors::All(parse(labels)),
+            (_, Some(SourceKey::Set(federated))) => {
+                let labels = self.sources.get(&federated);
+                Selectors::All(labels.and_then(|labels| parse(labels)))
+            }
+            (_, Some(SourceKey::Service(service))) => {
+                let selector = |member: &Member| {
+                    let selector = parse(member.services.selector(&service)?)?;
+                    Some((Arc::clone(&member.name), selector))
+                };
+                Selectors::OfMembers(self.members.values().filter_map(selector).collect())
+            }
+            (_, None) => Selectors::All(None),
+        }
     }
 
     /// An EndpointSet is gone.
@@ -314,8 +377,16 @@ impl State {
             return false;
         };
         self.host_revision += 1;
-        if let Some(selector) = entry.selector {
+        for selector in entry.selectors.iter() {
             self.index.remove(&key.namespace, &selector.labels, key);
+        }
+        if let Some(source) = source_of(key, &entry.set)
+            && let Some(sets) = self.by_source.get_mut(&source)
+        {
+            sets.remove(key);
+            if sets.is_empty() {
+                self.by_source.remove(&source);
+            }
         }
         true
     }
@@ -335,7 +406,7 @@ impl State {
             let selector = Arc::new(selector.clone());
             self.sources.insert(key.clone(), selector);
             self.host_revision += 1;
-            self.source_changed(key);
+            self.select_again(&SourceKey::Set(key.clone()));
         }
     }
 
@@ -343,7 +414,7 @@ impl State {
     pub(crate) fn remove_source(&mut self, key: &ObjectKey) {
         if self.sources.remove(key).is_some() {
             self.host_revision += 1;
-            self.source_changed(key);
+            self.select_again(&SourceKey::Set(key.clone()));
         }
     }
 
@@ -356,22 +427,23 @@ impl State {
         }
     }
 
-    /// The EndpointSets of a federated set have the pods that it selects now.
-    fn source_changed(&mut self, changed: &ObjectKey) {
-        let is_of_source = |key: &SetKey, entry: &Entry| {
-            let set = entry.set.as_ref();
-            set.is_ok_and(|set| is_source(key, set, changed))
-        };
-        let sets = self.sets.iter();
-        let sets = sets.filter(|(key, entry)| is_of_source(key, entry));
-        let sets = sets.map(|(key, entry)| {
-            let (spec, set) = (Arc::clone(&entry.spec), entry.set.clone());
-            (key.clone(), spec, set)
-        });
-        for (key, spec, set) in sets.collect::<Vec<_>>() {
-            self.put_set(key, spec, set);
+    /// The EndpointSets with this source have the pods that it selects now.
+    fn select_again(&mut self, source: &SourceKey) {
+        for key in self.by_source.get(source).cloned().unwrap_or_default() {
+            if let Some(Entry { spec, set, .. }) = self.sets.get(&key) {
+                let (spec, set) = (Arc::clone(spec), set.clone());
+                self.put_set(key, spec, set);
+            }
         }
     }
+}
+
+/// What a set has the pods of, if it is valid and does not select them itself.
+fn source_of(
+    key: &SetKey,
+    set: &Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+) -> Option<SourceKey> {
+    SourceKey::of(key, set.as_ref().ok()?)
 }
 
 #[cfg(test)]

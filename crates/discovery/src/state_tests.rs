@@ -40,8 +40,20 @@ fn source_key() -> ObjectKey {
     ObjectKey::new(NAMESPACE, "web")
 }
 
+fn service_key() -> ServiceKey {
+    ServiceKey::new(NAMESPACE, "web")
+}
+
 fn selector(value: &str) -> LabelSelector {
     read(&json!({ "matchLabels": { "app": value } }))
+}
+
+/// What a set has the pods of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Selector,
+    Source,
+    Service,
 }
 
 /// What happens, with small numbers: members, pods, versions, sets.
@@ -51,10 +63,14 @@ enum Event {
     PodGone(usize, usize),
     /// A list with these pods, after which it is complete.
     List(usize, Vec<(usize, u8, bool)>),
-    Set(usize, bool),
+    Set(usize, By),
     SetGone(usize),
     Source(bool),
     SourceGone,
+    Service(usize, bool),
+    ServiceGone(usize),
+    /// A list of the Services of a member without any.
+    NoServices(usize),
     Zone(usize, bool),
 }
 
@@ -65,10 +81,14 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (member.clone(), name.clone(), version, any::<bool>()).prop_map(|(m, n, v, r)| Event::Pod(m, n, v, r)),
         2 => (member.clone(), name).prop_map(|(m, n)| Event::PodGone(m, n)),
         1 => (member.clone(), pods).prop_map(|(m, pods)| Event::List(m, pods)),
-        2 => (0..3_usize, any::<bool>()).prop_map(|(set, by_source)| Event::Set(set, by_source)),
+        3 => (0..3_usize, prop_oneof![Just(By::Selector), Just(By::Source), Just(By::Service)])
+            .prop_map(|(set, by)| Event::Set(set, by)),
         1 => (0..3_usize).prop_map(Event::SetGone),
         1 => any::<bool>().prop_map(Event::Source),
         1 => Just(Event::SourceGone),
+        2 => (member.clone(), any::<bool>()).prop_map(|(m, first)| Event::Service(m, first)),
+        1 => member.clone().prop_map(Event::ServiceGone),
+        1 => member.clone().prop_map(Event::NoServices),
         1 => (member, any::<bool>()).prop_map(|(m, zone)| Event::Zone(m, zone)),
     ]
 }
@@ -77,24 +97,38 @@ fn event() -> impl Strategy<Value = Event> {
 #[derive(Default)]
 struct Model {
     pods: BTreeMap<(usize, usize), (u8, bool)>,
-    /// By what they select: `None` is the selector of the source.
-    sets: BTreeMap<usize, Option<&'static str>>,
+    sets: BTreeMap<usize, By>,
+    /// What the source selects.
     source: Option<&'static str>,
+    /// What the Service of each member selects.
+    services: BTreeMap<usize, &'static str>,
 }
 
 impl Model {
     /// The pods of each set, as texts; none if it has no source.
     fn endpoints(&self) -> BTreeMap<usize, Option<Vec<String>>> {
         let sets = self.sets.iter();
-        sets.map(|(set, selected)| (*set, self.pods_of(*set, *selected)))
+        sets.map(|(set, by)| (*set, self.pods_of(*set, *by)))
             .collect()
     }
 
-    fn pods_of(&self, set: usize, selected: Option<&str>) -> Option<Vec<String>> {
-        let wanted = selected.or(self.source)?;
-        let pods = self.pods.iter().filter(|(_, (version, ready))| {
+    fn pods_of(&self, set: usize, by: By) -> Option<Vec<String>> {
+        let has_source = match by {
+            By::Selector => true,
+            By::Source => self.source.is_some(),
+            By::Service => !self.services.is_empty(),
+        };
+        let wanted = |member: &usize| match by {
+            By::Selector => Some("a0"),
+            By::Source => self.source,
+            By::Service => self.services.get(member).copied(),
+        };
+        if !has_source {
+            return None;
+        }
+        let pods = self.pods.iter().filter(|((member, _), (version, ready))| {
             let app = format!("a{}", version % 2);
-            app == wanted && *version != 3 && (*ready || set == 0)
+            wanted(member) == Some(&*app) && *version != 3 && (*ready || set == 0)
         });
         let texts = pods.map(|((member, name), (version, _))| {
             format!("m{member}/p{name} 10.0.{version}.{name}")
@@ -112,10 +146,14 @@ impl Model {
                     self.pods.insert((*member, *n), (*v, *r));
                 }
             }
-            Event::Set(set, by_source) => _ = self.sets.insert(*set, (!by_source).then_some("a0")),
+            Event::Set(set, by) => _ = self.sets.insert(*set, *by),
             Event::SetGone(set) => _ = self.sets.remove(set),
             Event::Source(first) => self.source = Some(if *first { "a0" } else { "a1" }),
             Event::SourceGone => self.source = None,
+            Event::Service(m, first) => {
+                self.services.insert(*m, if *first { "a0" } else { "a1" });
+            }
+            Event::ServiceGone(m) | Event::NoServices(m) => _ = self.services.remove(m),
             Event::Zone(..) => {}
         }
     }
@@ -133,14 +171,12 @@ fn apply(state: &mut State, event: &Event) {
             }
             state.end_pods(&member(m));
         }
-        Event::Set(set, true) => {
-            state.apply_set(&endpoint_set(
-                *set,
-                &json!({ "federatedReplicaSet": "web" }),
-            ));
-        }
-        Event::Set(set, false) => {
-            let source = json!({ "selector": { "matchLabels": { "app": "a0" } } });
+        Event::Set(set, by) => {
+            let source = match by {
+                By::Selector => json!({ "selector": { "matchLabels": { "app": "a0" } } }),
+                By::Source => json!({ "federatedReplicaSet": "web" }),
+                By::Service => json!({ "service": "web" }),
+            };
             state.apply_set(&endpoint_set(*set, &source));
         }
         Event::SetGone(set) => state.remove_set(&SetKey::new(NAMESPACE, format!("s{set}"))),
@@ -149,6 +185,12 @@ fn apply(state: &mut State, event: &Event) {
             state.apply_source(&source_key(), &selector);
         }
         Event::SourceGone => state.remove_source(&source_key()),
+        Event::Service(m, first) => {
+            let selector = selector(if *first { "a0" } else { "a1" });
+            state.apply_service(&member(m), &service_key(), Some(selector));
+        }
+        Event::ServiceGone(m) => state.apply_service(&member(m), &service_key(), None),
+        Event::NoServices(m) => state.end_services(&member(m), &HashSet::new()),
         Event::Zone(m, zone) => {
             let labels = json!({ "topology.kubernetes.io/zone": format!("z{zone}") });
             let node =
@@ -200,7 +242,7 @@ proptest! {
 fn d2_the_zone_of_a_node_changes_the_endpoints_on_it_and_no_others() {
     let mut state = State::default();
     state.add_member(&"m0".into());
-    apply(&mut state, &Event::Set(0, false));
+    apply(&mut state, &Event::Set(0, By::Selector));
     apply(&mut state, &Event::Pod(0, 1, 0, true));
     state.take_changed();
     let zone = |state: &State| {
@@ -220,7 +262,7 @@ fn d2_the_zone_of_a_node_changes_the_endpoints_on_it_and_no_others() {
 fn d2_a_list_with_an_unreadable_pod_removes_nothing() {
     let mut state = State::default();
     state.add_member(&"m0".into());
-    apply(&mut state, &Event::Set(0, false));
+    apply(&mut state, &Event::Set(0, By::Selector));
     apply(&mut state, &Event::List(0, vec![(1, 0, true)]));
     state.begin_pods("m0");
     state.unreadable_pod("m0");

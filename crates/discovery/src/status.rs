@@ -81,8 +81,18 @@ impl SetReport {
                 let message = format!("spec.source.{field}: {name:?} does not exist");
                 (Reason::SourceNotFound, message)
             }
-            (_, Some(unknown)) if ready == 0 => {
-                let message = format!("the pods of {unknown} have not been listed yet");
+            (ValidEndpointSource::Service(name), None) if !self.has_source => {
+                let message = format!(
+                    "spec.source.service: no cluster has a Service {name:?} with a selector"
+                );
+                (Reason::SourceNotFound, message)
+            }
+            (source, Some(unknown)) if ready == 0 => {
+                let kinds = match source {
+                    ValidEndpointSource::Service(_) => "pods or Services",
+                    ValidEndpointSource::Set(..) | ValidEndpointSource::Selector(_) => "pods",
+                };
+                let message = format!("the {kinds} of {unknown} have not been listed yet");
                 (Reason::WaitingForMembers, message)
             }
             _ if self.pods == 0 => (Reason::NoPods, "spec.source: has no pods".to_owned()),

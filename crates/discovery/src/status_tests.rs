@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{set::SetKey, state::State};
+use crate::{freshness::Freshness, services::ServiceKey, set::SetKey, state::State};
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     serde_json::from_str(&value.to_string()).unwrap()
@@ -19,6 +19,7 @@ fn state(spec: &Value) -> State {
     for member in ["eu", "us"] {
         state.add_member(&Arc::from(member));
         state.end_pods(member);
+        state.refresh_services(member, Freshness::listed);
     }
     state.apply_set(&read::<EndpointSet>(&json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet",
@@ -61,6 +62,10 @@ fn by_labels(ports: &Value) -> Value {
 #[case::no_source(
     json!({ "source": { "federatedDeployment": "web" } }),
     r#"False SourceNotFound: spec.source.federatedDeployment: "web" does not exist"#
+)]
+#[case::no_service(
+    json!({ "source": { "service": "web" } }),
+    r#"False SourceNotFound: spec.source.service: no cluster has a Service "web" with a selector"#
 )]
 #[case::a_selector_without_pods(
     json!({ "source": { "selector": { "matchLabels": { "app": "other" } } } }),
@@ -131,6 +136,38 @@ fn d2_a_set_whose_members_are_not_known_waits_for_them() {
     assert_eq!(
         condition(&status(&state), Type::Ready),
         "True EndpointsReady: 1 endpoint ready"
+    );
+}
+
+/// In each member the selector of its own Service decides; what is not known of one is not taken for missing.
+#[test]
+fn d1_a_service_has_in_each_member_the_pods_that_it_selects_there() {
+    let mut state = state(&json!({ "source": { "service": "front" }, "include": "Alive" }));
+    add_pod(&mut state, "eu", "a", true);
+    add_pod(&mut state, "us", "b", true);
+    let front = ServiceKey::new("shop", "front");
+    let selector = |app: &str| Some(read(&json!({ "matchLabels": { "app": app } })));
+    state.apply_service("eu", &front, selector("web"));
+    assert_eq!(status(&state).endpoints, 1, "us has no such Service");
+    state.apply_service("us", &front, selector("other"));
+    assert_eq!(status(&state).endpoints, 1);
+    state.apply_service("us", &front, selector("web"));
+    assert_eq!(status(&state).endpoints, 2);
+    state.apply_service("eu", &front, None);
+    assert_eq!(status(&state).endpoints, 1);
+
+    let now = Timestamp::from_second(990).unwrap();
+    state.refresh_services("us", |services| services.stale(now, false));
+    assert_eq!(
+        condition(&status(&state), Type::MembersStale),
+        "True WatchDown: changes may be missing: us since 1970-01-01T00:16:30Z"
+    );
+    state.end_services("us", &std::collections::HashSet::new());
+    state.add_member(&Arc::from("ap"));
+    state.end_pods("ap");
+    assert_eq!(
+        condition(&status(&state), Type::Ready),
+        "False WaitingForMembers: the pods or Services of ap have not been listed yet"
     );
 }
 

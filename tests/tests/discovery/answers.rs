@@ -65,7 +65,8 @@ impl Answers {
         let catalog = world.catalog();
         let members = catalog.members();
         let stale = members.iter();
-        let stale = stale.filter(|member| member.stale_since.is_some() || !member.is_known);
+        let stale =
+            stale.filter(|member| member.pods.stale_since.is_some() || !member.pods.is_known);
         self.stale = stale.map(|member| member.name.to_string()).collect();
         for (set, answered) in &mut self.sets {
             let seed = self.seed;

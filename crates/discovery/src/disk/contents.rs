@@ -20,6 +20,7 @@ use crate::{
     kept::{KeptHost, KeptMember, LoadedMember, Mark},
     node::Node,
     pod::{Labels, Pod, PortNames, Shared},
+    services::ServiceKey,
     set::SetKey,
 };
 
@@ -57,6 +58,9 @@ struct MemberContent<'a> {
     nodes: Vec<(Text<'a>, Option<Text<'a>>)>,
     /// Pods by namespace.
     pods: Vec<(Text<'a>, Vec<Row<'a>>)>,
+    /// Namespace, name and selector of Services, if they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    services: Option<Vec<(Text<'a>, Text<'a>, Cow<'a, LabelSelector>)>>,
 }
 
 type Text<'a> = Cow<'a, str>;
@@ -128,6 +132,13 @@ pub(super) fn encode_member(member: &KeptMember, version: u64) -> Result<Vec<u8>
         ports: ports.values.into_iter().map(Cow::Borrowed).collect(),
         nodes: nodes.collect(),
         pods,
+        services: member.services.as_ref().map(|services| {
+            let services = services.iter();
+            let services = services.map(|(ServiceKey { namespace, name }, selector)| {
+                (text(namespace), text(name), Cow::Borrowed(&**selector))
+            });
+            services.collect()
+        }),
     };
     encode(member.mark, version, content)
 }
@@ -147,10 +158,19 @@ pub(super) fn decode_member(
         let pods = pods.ok_or(FileError::Invalid("a place that is not in its table"))?;
         namespaces.push((namespace.into(), pods));
     }
+    let services = content.services.map(|services| {
+        let services = services.into_iter();
+        let kept = services.map(|(namespace, name, selector)| {
+            let key = ServiceKey::new(namespace, name);
+            (key, Arc::new(selector.into_owned()))
+        });
+        kept.collect()
+    });
     let member = KeptMember {
         name,
         mark,
         pods: namespaces,
+        services,
     };
     let shared = tables.shared;
     Ok((LoadedMember { member, shared }, version))

@@ -47,7 +47,7 @@ fn endpoint_set(namespace: usize, name: &str, fields: Value) -> EndpointSet {
     }))
 }
 
-/// A host with sets by a selector, by a source, and one that is invalid.
+/// A host with sets by a selector, by a source, of a Service, and one that is invalid.
 fn host(state: &mut State) {
     let selector: LabelSelector = read(&json!({ "matchLabels": { "app": "a1" } }));
     let kind = SetKind::FederatedDeployment;
@@ -55,6 +55,8 @@ fn host(state: &mut State) {
     for namespace in 0..2 {
         let by_selector = json!({ "source": { "selector": { "matchLabels": { "app": "a0" } } } });
         state.apply_set(&endpoint_set(namespace, "selected", by_selector));
+        let by_service = json!({ "source": { "service": "web" } });
+        state.apply_set(&endpoint_set(namespace, "of-service", by_service));
         let by_source = json!({ "source": { "federatedDeployment": "web" } });
         state.apply_set(&endpoint_set(namespace, "of-source", by_source));
         state.apply_set(&endpoint_set(namespace, "invalid", json!({ "source": {} })));
@@ -76,6 +78,10 @@ fn member(state: &mut State, name: &str, pods: &[(usize, usize, (u8, u8, u8))]) 
         state.apply_pod(name, read(&pod(*namespace, *pod_name, *rest)));
     }
     state.end_pods(name);
+    let selector =
+        read(&json!({ "matchLabels": { "app": if name == "eu" { "a0" } else { "a2" } } }));
+    state.apply_service(name, &ServiceKey::new("n0", "web"), Some(selector));
+    state.refresh_services(name, Freshness::listed);
 }
 
 /// What a state that starts from the snapshots of `state` has.
@@ -124,6 +130,7 @@ proptest! {
         prop_assert_eq!(reloaded.host_stale_since(), Some(now));
         for member in reloaded.members() {
             prop_assert_eq!(&member.freshness, &Freshness::loaded(now));
+            prop_assert_eq!(&member.services.freshness, &Freshness::loaded(now));
             prop_assert!(reloaded.keep_member(&member.name, now).is_none(), "it has nothing new");
         }
         // The same list changes nothing, and makes it current.
@@ -198,6 +205,22 @@ fn fuzz_d3_content_that_is_no_snapshot_is_an_error() {
     assert!(error.to_string().contains("place"), "{error}");
 }
 
+/// Earlier versions wrote none.
+#[test]
+fn d3_services_that_a_file_does_not_have_are_not_known() {
+    let mut file: Value = serde_json::from_slice(open(&example()).unwrap()).unwrap();
+    file["content"]["services"].take();
+    let bytes = seal(file.to_string().as_bytes()).unwrap();
+    let (loaded, _) = decode_member(&bytes, Timestamp::UNIX_EPOCH).unwrap();
+    let mut state = State::of_kinds(KINDS);
+    state.load(LoadedSnapshots {
+        members: vec![loaded],
+        ..LoadedSnapshots::default()
+    });
+    let member = state.members().next().unwrap();
+    assert!(member.freshness.is_known && !member.services.freshness.is_known);
+}
+
 #[test]
 fn d3_pods_have_what_they_have_in_common_once() {
     let bytes = example();
@@ -215,6 +238,7 @@ fn d3_pods_have_what_they_have_in_common_once() {
                 ["n0", [["p1", 0, 0, 0, "10.0.0.1", "fd00::1", 3], ["p2", 1, 1, null, "10.0.0.1", null, 1]]],
                 ["n1", [["p1", 2, 2, 1, null, "fd00::1", 0]]],
             ],
+            "services": [["n0", "web", { "matchLabels": { "app": "a0" } }]],
         },
     });
     assert_eq!(serde_json::from_slice::<Value>(content).unwrap(), expected);

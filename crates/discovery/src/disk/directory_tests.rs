@@ -39,6 +39,7 @@ fn member(name: &str, count: usize) -> KeptMember {
         name: cluster,
         mark: Mark::default(),
         pods: pods.map(|(name, pods)| (name.into(), pods)).collect(),
+        services: None,
     }
 }
 

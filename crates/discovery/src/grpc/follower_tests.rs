@@ -9,6 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     catalog::{Lookup, Waiting},
+    freshness::Staleness,
     pod::Pod,
 };
 
@@ -129,8 +130,11 @@ fn d2_stale_members_are_told_when_they_are_others() {
     let now = snapshot(&set(), 7, &BTreeMap::new());
     let member = |stale_since| MemberState {
         name: "eu".into(),
-        is_known: true,
-        stale_since,
+        pods: Staleness {
+            is_known: true,
+            stale_since,
+        },
+        services: Staleness::default(),
     };
     let mut client = follower(7);
     let mut next = |since, at: i64| {

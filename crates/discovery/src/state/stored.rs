@@ -11,7 +11,7 @@ use crate::{
     kept::{KeptHost, KeptMember, LoadedMember, LoadedSnapshots, Mark},
     member::Member,
     pod::Labels,
-    set::SetKey,
+    set::{SetKey, SourceKey},
 };
 
 impl State {
@@ -23,6 +23,12 @@ impl State {
         }
         for member in loaded.members {
             self.load_member(member);
+        }
+        // Which pods they have, the members say.
+        let sources = self.by_source.keys();
+        let services = sources.filter(|source| matches!(source, SourceKey::Service(_)));
+        for service in services.cloned().collect::<Vec<_>>() {
+            self.select_again(&service);
         }
     }
 
@@ -107,6 +113,7 @@ impl State {
             name: Arc::clone(&member.name),
             mark: Self::member_mark(member, now)?,
             pods: member.kept(),
+            services: member.services.kept(),
         })
     }
 }

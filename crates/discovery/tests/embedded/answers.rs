@@ -149,6 +149,69 @@ async fn d2_what_is_not_known_is_no_empty_answer() {
     assert_eq!(names(&answer), [""; 0], "now it is known to be empty");
 }
 
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+
+/// Creates the Service `front` of the pods with this label.
+async fn create_service(cluster: &SimCluster, app: &str) {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "front" },
+        "spec": { "selector": { "app": app }, "ports": [{ "port": 80 }] },
+    });
+    write(cluster, "POST", SERVICES, &service).await;
+}
+
+/// The set has the pods of the Service `front`.
+async fn of_service(world: &World) {
+    let source = json!({ "selector": null, "service": "front" });
+    let patch = json!({ "spec": { "source": source } });
+    write(&world.host, "PATCH", &format!("{SETS}/web"), &patch).await;
+}
+
+/// In each member its own Service decides.
+#[tokio::test(start_paused = true)]
+async fn d1_a_set_has_the_pods_of_a_service_in_each_member() {
+    let world = World::start(async |[eu, us]: &[SimCluster; 2]| {
+        for (cluster, pod, app) in [(eu, "a", "web"), (us, "b", "other")] {
+            create_pod(cluster, pod).await;
+            create_service(cluster, app).await;
+        }
+    })
+    .await;
+    world.answer(|answer| answer.endpoints.len() == 2).await;
+    of_service(&world).await;
+    world.answer(|answer| names(answer) == ["eu/a"]).await;
+    let [eu, us] = &world.members;
+    let front = format!("{SERVICES}/front");
+    let selector = json!({ "spec": { "selector": { "app": "web" } } });
+    write(us, "PATCH", &front, &selector).await;
+    world.answer(|answer| answer.endpoints.len() == 2).await;
+    write(eu, "DELETE", &front, &Value::Null).await;
+    world.answer(|answer| names(answer) == ["us/b"]).await;
+    write(us, "DELETE", &front, &Value::Null).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let (status, body, _) = world.get("/v1/endpoints/default/web", None).await;
+    let expected = "EndpointSet default/web: what spec.source names does not exist\n";
+    assert_eq!((status, body.as_str()), (StatusCode::CONFLICT, expected));
+}
+
+/// A member that can't be reached may have the Service.
+#[tokio::test(start_paused = true)]
+async fn d2_a_service_that_is_not_known_is_not_taken_for_missing() {
+    let world = World::start(async |[_, us]: &[SimCluster; 2]| {
+        create_pod(us, "b").await;
+        create_service(us, "web").await;
+        us.faults().set_unreachable(true);
+    })
+    .await;
+    of_service(&world).await;
+    tokio::time::sleep(PATIENCE * 2).await;
+    let (status, body, _) = world.get("/v1/endpoints/default/web", None).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(body, "waiting for the first list of pods of us\n");
+    world.members[1].faults().heal();
+    world.answer(|answer| names(answer) == ["us/b"]).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn bad_input_names_the_field_and_concerns_no_other_set() {
     let world = World::start(async |[eu, _]: &[SimCluster; 2]| create_pod(eu, "a").await).await;
@@ -173,7 +236,7 @@ async fn bad_input_names_the_field_and_concerns_no_other_set() {
         (
             "missing",
             StatusCode::CONFLICT,
-            "EndpointSet default/missing: the set that spec.source names does not exist\n",
+            "EndpointSet default/missing: what spec.source names does not exist\n",
         ),
         (
             "other",
