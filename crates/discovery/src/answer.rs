@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    catalog::MemberState,
     freshness::Staleness,
+    member_state::MemberState,
     set::SetKey,
     snapshot::{Endpoint, EndpointSnapshot},
 };

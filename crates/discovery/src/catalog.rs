@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    freshness::{Freshness, Staleness},
+    freshness::Freshness,
     kept::LoadedSnapshots,
-    member::Member,
+    member_state::MemberState,
     report::SetReport,
     set::{SetKey, is_of_service},
     snapshot::{Endpoint, EndpointSnapshot, concerns},
@@ -62,17 +62,6 @@ enum Published {
     /// No member that is known has it.
     NoSource(Arc<ValidEndpointSet>),
     Invalid(Vec<FieldError>),
-}
-
-/// The state of what is known of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberState {
-    /// Its name.
-    pub name: Arc<str>,
-    /// What is known of its pods.
-    pub pods: Staleness,
-    /// What is known of its Services.
-    pub services: Staleness,
 }
 
 /// What answers wait for.
@@ -426,24 +415,5 @@ impl Waiting {
             return Some(Self::Pods(pods));
         }
         (!services.is_empty()).then_some(Self::Services(services))
-    }
-}
-
-impl MemberState {
-    pub(crate) fn of(member: &Member) -> Self {
-        Self {
-            name: Arc::clone(&member.name),
-            pods: member.freshness.staleness(),
-            services: member.services.freshness.staleness(),
-        }
-    }
-
-    /// What is known of all in the member that decides about endpoints of the set.
-    pub(crate) fn staleness(&self, set: &ValidEndpointSet) -> Staleness {
-        if is_of_service(set) {
-            self.pods.and(self.services)
-        } else {
-            self.pods
-        }
     }
 }

@@ -6,7 +6,8 @@ use fedrs_api::{FieldError, PodPort, ValidEndpointSet};
 use jiff::Timestamp;
 
 use crate::{
-    catalog::MemberState, member::Member, pod::Pod, set::SetKey, snapshot::concerns, state::State,
+    member::Member, member_state::MemberState, pod::Pod, set::SetKey, snapshot::concerns,
+    state::State,
 };
 
 /// What there is of a set.

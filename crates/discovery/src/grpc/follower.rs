@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::messages;
 use crate::{
     answer::StaleMember,
-    catalog::MemberState,
+    member_state::MemberState,
     problem::Problem,
     set::SetKey,
     snapshot::{Endpoint, EndpointSnapshot},
