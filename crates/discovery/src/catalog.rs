@@ -299,7 +299,7 @@ impl Catalog {
         };
         match &**cell.current.load() {
             Published::NoSource(set) => {
-                let waiting = self.unlisted(set).filter(|_| is_of_service(set));
+                let waiting = is_of_service(set).then(|| self.unlisted(set)).flatten();
                 waiting.map_or(Lookup::NoSource, Lookup::Waiting)
             }
             Published::Invalid(errors) => Lookup::Invalid(errors.clone()),
@@ -346,7 +346,8 @@ impl Inner {
             return None;
         }
         let members: Vec<_> = self.state.members().map(MemberState::of).collect();
-        Waiting::for_members(members.iter(), self.state.has_sets_of_services())
+        let needs_services = self.state.services_of_sets().next().is_some();
+        Waiting::for_members(members.iter(), needs_services)
     }
 
     /// The status of every set may be another one.

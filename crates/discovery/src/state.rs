@@ -269,10 +269,10 @@ impl State {
         });
     }
 
-    /// Whether any set has the pods of a Service.
-    pub(crate) fn has_sets_of_services(&self) -> bool {
-        let mut sources = self.by_source.keys();
-        sources.any(|source| matches!(source, SourceKey::Service(_)))
+    /// The Services whose pods sets have.
+    pub(crate) fn services_of_sets(&self) -> impl Iterator<Item = &SourceKey> {
+        let sources = self.by_source.keys();
+        sources.filter(|source| matches!(source, SourceKey::Service(_)))
     }
 
     fn pod_changed(&mut self, cluster: &Arc<str>, change: &PodChange) {

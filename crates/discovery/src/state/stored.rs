@@ -11,7 +11,7 @@ use crate::{
     kept::{KeptHost, KeptMember, LoadedMember, LoadedSnapshots, Mark},
     member::Member,
     pod::Labels,
-    set::{SetKey, SourceKey},
+    set::SetKey,
 };
 
 impl State {
@@ -25,9 +25,7 @@ impl State {
             self.load_member(member);
         }
         // Which pods they have, the members say.
-        let sources = self.by_source.keys();
-        let services = sources.filter(|source| matches!(source, SourceKey::Service(_)));
-        for service in services.cloned().collect::<Vec<_>>() {
+        for service in self.services_of_sets().cloned().collect::<Vec<_>>() {
             self.select_again(&service);
         }
     }

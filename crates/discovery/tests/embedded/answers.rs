@@ -188,10 +188,16 @@ async fn d1_a_set_has_the_pods_of_a_service_in_each_member() {
     write(eu, "DELETE", &front, &Value::Null).await;
     world.answer(|answer| names(answer) == ["us/b"]).await;
     write(us, "DELETE", &front, &Value::Null).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let (status, body, _) = world.get("/v1/endpoints/default/web", None).await;
     let expected = "EndpointSet default/web: what spec.source names does not exist\n";
-    assert_eq!((status, body.as_str()), (StatusCode::CONFLICT, expected));
+    let answer = async || {
+        let (status, body, _) = world.get("/v1/endpoints/default/web", None).await;
+        (status, body)
+    };
+    let end = tokio::time::Instant::now() + Duration::from_secs(60);
+    while answer().await != (StatusCode::CONFLICT, expected.to_owned()) {
+        assert!(tokio::time::Instant::now() < end, "{:?}", answer().await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A member that can't be reached may have the Service.
@@ -204,7 +210,9 @@ async fn d2_a_service_that_is_not_known_is_not_taken_for_missing() {
     })
     .await;
     of_service(&world).await;
+    // Answers no longer wait for it.
     tokio::time::sleep(PATIENCE * 2).await;
+    assert!(world.catalog().ready().is_ok());
     let (status, body, _) = world.get("/v1/endpoints/default/web", None).await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(body, "waiting for the first list of pods of us\n");
