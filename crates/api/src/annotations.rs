@@ -17,6 +17,13 @@ pub const EVICT: &str = "fedrs.dev/evict";
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// On a LocalReplicaSet that `fedrs lrs rolling-update` brings up in place of another one: which, and to how many replicas.
 pub const ROLLING_UPDATE: &str = "fedrs.dev/rolling-update";
+/// On a pod of a local ReplicaSet or Deployment: since when clients are to leave it, because it is removed next
+/// (`spec.drainSeconds`). EndpointSets leave it out.
+pub const DRAINING: &str = "fedrs.dev/draining";
+/// On a draining pod: the `pod-deletion-cost` that it had before.
+pub const DELETION_COST_BEFORE: &str = "fedrs.dev/pod-deletion-cost";
+/// On a pod: a ReplicaSet removes pods of a lower cost first.
+pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// On the PodDisruptionBudget of a LocalReplicaSet: the replicas that the set had when it was written.
 pub const REPLICAS: &str = "fedrs.dev/replicas";

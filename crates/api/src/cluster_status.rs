@@ -92,6 +92,8 @@ closed_set! {
         WaitingForUnknownClusters,
         /// Replicas stay until their replacements in other clusters are ready.
         WaitingForReplacements,
+        /// Ready pods stay until their clients have left them (`spec.drainSeconds`).
+        WaitingForClients,
         /// Pods have no node yet.
         PodsPending,
         /// The cluster does not take the namespace: all replicas leave it.

@@ -21,6 +21,8 @@ closed_set! {
         UnreadableStatus,
         /// Pods that a local ReplicaSet adopted got fedrs's labels (F30).
         PodsAdopted,
+        /// Clients are to leave pods that are removed next (`spec.drainSeconds`). Only logged: their removal is an event.
+        PodsDraining,
         /// A local ReplicaSet that another writer changed or deleted was restored (F29, F31).
         DriftRepaired,
         /// A workload of the same name was adopted or replaced (F29).

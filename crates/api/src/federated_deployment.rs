@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     DeletionPolicy, FederatedReplicaSetStatus, LocalKind, Placement, PodTemplate, Rescheduling,
     deployment_strategy::DeploymentStrategy,
+    federated_replica_set::MAX_DRAIN_SECONDS,
     rollout::Rollout,
     rules::{IS_NO_NAME, NAME_RULE, immutable},
 };
@@ -170,6 +171,12 @@ pub struct FederatedDeploymentSpec {
     /// When replicas are rescheduled to other clusters, and how many at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescheduling: Option<Rescheduling>,
+    /// Seconds that a ready pod stays after clients have been told to leave it, before it is removed because its replica moves to
+    /// another cluster or is no longer asked for: EndpointSets leave it out, and then it is removed. A rollout of Deployments does not
+    /// wait: use a `preStop` hook there. Defaults to 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = MAX_DRAIN_SECONDS))]
+    pub drain_seconds: i32,
     /// The federation that handles this object (F40). Defaults to the federation without a name; immutable, for another
     /// federation does not own its local Deployments.
     // Without a default, the rule would not run when the field appears or disappears.

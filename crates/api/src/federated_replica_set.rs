@@ -25,6 +25,9 @@ use crate::{
 /// and in its indexes.
 pub const MAX_ENTRIES: usize = 256;
 
+/// The longest `spec.drainSeconds`: moves of replicas wait for it.
+pub(crate) const MAX_DRAIN_SECONDS: i32 = 3600;
+
 /// A ReplicaSet spread over the member clusters of a federation.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
@@ -126,6 +129,12 @@ pub struct FederatedReplicaSetSpec {
     /// When replicas are rescheduled to other clusters, and how many at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescheduling: Option<Rescheduling>,
+    /// Seconds that a ready pod stays after clients have been told to leave it, before it is removed because its replica moves to
+    /// another cluster or is no longer asked for: EndpointSets leave it out, and then it is removed. A rollout of Deployments does not
+    /// wait: use a `preStop` hook there. Defaults to 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = MAX_DRAIN_SECONDS))]
+    pub drain_seconds: i32,
     /// The federation that handles this object (F40). Defaults to the federation without a name; immutable, for another
     /// federation does not own its local ReplicaSets.
     // Without a default, the rule would not run when the field appears or disappears.

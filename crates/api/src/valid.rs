@@ -1,6 +1,6 @@
 //! Validation beyond the schema: turns a FederatedReplicaSet into a type that can't be invalid (F2, F4).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{
     DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, LocalKind, MAX_ENTRIES, ObjectKey,
     Placement, PodTemplate, Rescheduling, TemplateMetadata, ValidRescheduling, WorkloadKey,
-    annotations, dns, field::Errors, labels, placement::MAX_CLUSTERS, preferences, selector,
+    annotations, dns, federated_replica_set::MAX_DRAIN_SECONDS, field::Errors, labels,
+    placement::MAX_CLUSTERS, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -44,6 +45,8 @@ pub struct ValidFrs {
     /// Hash of the annotation that the placement comes from; `None` without one. Detects a changed annotation, which does
     /// not change the generation.
     pub preferences_hash: Option<String>,
+    /// How long ready pods stay after clients have been told to leave them, before they are removed; zero for no time.
+    pub drain: Duration,
     /// The federation that handles the object (F40); empty for the federation without a name.
     pub federation: String,
     /// What a deletion does to the local ReplicaSets (F5).
@@ -72,6 +75,7 @@ pub(crate) struct SetFields<'a> {
     pub(crate) template: &'a PodTemplate,
     pub(crate) placement: Option<&'a Placement>,
     pub(crate) rescheduling: Option<&'a Rescheduling>,
+    pub(crate) drain_seconds: i32,
     pub(crate) federation: &'a str,
     pub(crate) deletion_policy: DeletionPolicy,
     /// Whether every change in the members stops.
@@ -91,6 +95,7 @@ impl<'a> From<&'a FederatedReplicaSet> for SetFields<'a> {
             template: &spec.template,
             placement: spec.placement.as_ref(),
             rescheduling: spec.rescheduling.as_ref(),
+            drain_seconds: spec.drain_seconds,
             federation: &spec.federation,
             deletion_policy: spec.deletion_policy,
             paused: spec.paused,
@@ -130,6 +135,12 @@ impl ValidFrs {
         });
         let rescheduling =
             (set.rescheduling).map(|rescheduling| rescheduling.check(RESCHEDULING, errors));
+        let drain_seconds = non_negative(set.drain_seconds, "spec.drainSeconds", errors);
+        errors.require(
+            drain_seconds <= MAX_DRAIN_SECONDS.unsigned_abs(),
+            "spec.drainSeconds",
+            &format!("must be at most {MAX_DRAIN_SECONDS}"),
+        );
         let metadata = set.metadata;
         Self {
             key: ObjectKey::of_kind(
@@ -149,6 +160,7 @@ impl ValidFrs {
             placement,
             rescheduling: rescheduling.unwrap_or_default(),
             preferences_hash: preferences_hash(metadata),
+            drain: Duration::from_secs(drain_seconds.into()),
             federation: set.federation.to_owned(),
             deletion_policy: set.deletion_policy,
             paused: set.paused,

@@ -92,6 +92,7 @@ impl<'a> From<&'a FederatedDeployment> for SetFields<'a> {
             template: &spec.template,
             placement: spec.placement.as_ref(),
             rescheduling: spec.rescheduling.as_ref(),
+            drain_seconds: spec.drain_seconds,
             federation: &spec.federation,
             deletion_policy: spec.deletion_policy,
             paused: spec.stopped,

@@ -28,6 +28,8 @@ closed_set! {
         Removal,
         /// Replicas can't be removed before their replacements in other clusters are available.
         Replacements,
+        /// The clients of ready pods are to leave them before they are removed (`spec.drainSeconds`).
+        PodDrain,
         /// Writes of a controller process that has ended may still arrive: no replica that runs is removed.
         EarlierWrites,
         /// More replicas would exceed the surge.

@@ -46,6 +46,8 @@ pub struct LocalSettings {
     pub progress_deadline_seconds: i32,
     /// `spec.revisionHistoryLimit`.
     pub revision_history_limit: i32,
+    /// `spec.drainSeconds`.
+    pub drain_seconds: i32,
     /// `spec.deploymentStrategy.deploySpeed`.
     pub speed: Option<LocalSpeed>,
     /// Whether a field is set that fedrs leaves at its default, such as `stopped`. Fields that are not known here do not count: a
@@ -59,6 +61,7 @@ impl Default for LocalSettings {
         Self {
             progress_deadline_seconds: local_defaults::progress_deadline_seconds(),
             revision_history_limit: local_defaults::revision_history_limit(),
+            drain_seconds: 0,
             speed: None,
             has_others: false,
         }

@@ -51,6 +51,7 @@ impl From<LocalReplicaSetObject> for WorkloadState {
                 .unwrap_or(defaults.progress_deadline_seconds),
             revision_history_limit: (spec.revision_history_limit)
                 .unwrap_or(defaults.revision_history_limit),
+            drain_seconds: spec.drain_seconds,
             speed: spec.strategy.deploy_speed,
             has_others: spec.has_others || spec.strategy.has_others(),
         };
@@ -158,7 +159,7 @@ mod tests {
         let defaults = json!({
             "stopped": false, "updateMode": "Rolling", "accountId": "", "nodeSegmentId": "default", "constraints": {},
             "removalTimeoutSeconds": 1800, "evictionTimeoutSeconds": 600, "nodeTimeoutSeconds": 300,
-            "progressDeadlineSeconds": 600, "revisionHistoryLimit": 10, "ofTheFuture": { "a": 1 },
+            "drainSeconds": 0, "progressDeadlineSeconds": 600, "revisionHistoryLimit": 10, "ofTheFuture": { "a": 1 },
         });
         let with = |fields: &Value| {
             let fields = fields.as_object().unwrap().clone();
@@ -185,6 +186,7 @@ mod tests {
         for field in [
             json!({ "progressDeadlineSeconds": 5 }),
             json!({ "revisionHistoryLimit": 5 }),
+            json!({ "drainSeconds": 5 }),
             json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(1, 30) } }),
             json!({ "deploymentStrategy": { "maxUnavailable": 2 } }),
         ] {

@@ -8,6 +8,8 @@ use reflector::{
 };
 use serde::{Deserialize, Deserializer};
 
+use crate::unix_seconds::UnixSeconds;
+
 /// The labels that fedrs sets on objects (F40).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FedrsLabels {
@@ -37,17 +39,28 @@ impl<'de> Deserialize<'de> for FedrsLabels {
     }
 }
 
-/// The annotation with the hash of the template that a pod was created from; 0 if it is absent or unreadable.
+/// The annotations that fedrs sets on pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TemplateHash(pub(crate) u32);
+pub(crate) struct PodAnnotations {
+    /// The hash of the template that the pod was created from; 0 if it is absent or unreadable.
+    pub(crate) template: u32,
+    /// Since when clients are to leave the pod; the oldest time if that is unreadable.
+    pub(crate) draining: Option<UnixSeconds>,
+}
 
-impl<'de> Deserialize<'de> for TemplateHash {
+impl<'de> Deserialize<'de> for PodAnnotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut hash = Self::default();
-        for_each_entry(deserializer, &[annotations::TEMPLATE_HASH], |_, digits| {
-            hash = Self(u32::from_str_radix(digits, 16).unwrap_or(0));
+        let mut found = Self::default();
+        let keys = [annotations::TEMPLATE_HASH, annotations::DRAINING];
+        for_each_entry(deserializer, &keys, |key, value| {
+            if key == annotations::TEMPLATE_HASH {
+                found.template = u32::from_str_radix(value, 16).unwrap_or(0);
+            } else {
+                let since = value.parse().map_or(UnixSeconds(0), UnixSeconds::of);
+                found.draining = Some(since);
+            }
         })?;
-        Ok(hash)
+        Ok(found)
     }
 }
 
@@ -120,16 +133,25 @@ mod tests {
             member_cluster: Some("a".into()),
         };
         assert_eq!(found, expected);
-        for (annotations, expected) in [
+        for (annotations, template, draining) in [
             (
                 r#"{"a": "b", "fedrs.dev/template-hash": "0000beef"}"#,
                 0xbeef,
+                None,
             ),
-            (r#"{"fedrs.dev/template-hash": "blue"}"#, 0),
-            ("{}", 0),
+            (r#"{"fedrs.dev/template-hash": "blue"}"#, 0, None),
+            (
+                r#"{"fedrs.dev/draining": "1970-01-01T00:01:07Z"}"#,
+                0,
+                Some(67),
+            ),
+            (r#"{"fedrs.dev/draining": "yes"}"#, 0, Some(0)),
+            ("{}", 0, None),
         ] {
-            let hash: TemplateHash = serde_json::from_str(annotations).unwrap();
-            assert_eq!(hash, TemplateHash(expected), "{annotations}");
+            let found: PodAnnotations = serde_json::from_str(annotations).unwrap();
+            let draining = draining.map(UnixSeconds);
+            let expected = PodAnnotations { template, draining };
+            assert_eq!(found, expected, "{annotations}");
         }
     }
 

@@ -33,14 +33,14 @@ enum Class {
 
 impl Class {
     fn of(pod: PodState, node: NodeState) -> Self {
-        let says_ready = pod == PodState::Ready;
+        let says_ready = matches!(pod, PodState::Ready | PodState::Draining);
         match (pod, node) {
             (PodState::Terminating, _) => Self::Terminating,
             (PodState::Unscheduled(since), _) => Self::Unscheduled(since),
             (_, NodeState::NotReady(since)) => Self::Stranded { since, says_ready },
             (PodState::NotReady, _) => Self::NotReady,
-            (PodState::Ready, NodeState::Unconfirmed) => Self::Doubtful,
-            (PodState::Ready, NodeState::Ready) => Self::Ready,
+            (PodState::Ready | PodState::Draining, NodeState::Unconfirmed) => Self::Doubtful,
+            (PodState::Ready | PodState::Draining, NodeState::Ready) => Self::Ready,
         }
     }
 }
@@ -79,6 +79,10 @@ struct Owner {
     /// The number of unscheduled pods that are bound to a node that is not ready.
     stranded: u32,
     terminating: u32,
+    /// The number of draining pods.
+    draining: u32,
+    /// When the last of them began to drain.
+    draining_since: UnixSeconds,
     /// Active pods by the hash of their template.
     by_template: BTreeMap<u32, u32>,
     unscheduled_since: BTreeMap<UnixSeconds, u32>,
@@ -145,6 +149,7 @@ impl Owners {
         if pod.state() != PodState::Terminating {
             *owner.by_template.entry(pod.template).or_default() += 1;
         }
+        owner.draining += u32::from(pod.state() == PodState::Draining);
         match Class::of(pod.state(), node) {
             Class::Terminating => owner.terminating += 1,
             Class::Ready => owner.ready += 1,
@@ -167,6 +172,7 @@ impl Owners {
         if pod.state() != PodState::Terminating {
             subtract_one(&mut owner.by_template, &pod.template);
         }
+        owner.draining -= u32::from(pod.state() == PodState::Draining);
         match Class::of(pod.state(), node) {
             Class::Terminating => owner.terminating -= 1,
             Class::Ready => owner.ready -= 1,
@@ -186,6 +192,16 @@ impl Owners {
             self.free.push(pod.owner);
         }
         owner
+    }
+
+    /// A pod of the owner has drained since then.
+    pub(crate) fn set_draining_since(&mut self, id: OwnerId, since: UnixSeconds) {
+        let owner = self.slot(id);
+        // The pod counts already.
+        owner.draining_since = match owner.draining {
+            0 | 1 => since,
+            _ => owner.draining_since.max(since),
+        };
     }
 
     /// Keeps the scheduler's message about one of the owner's pods.
@@ -209,6 +225,8 @@ impl Owner {
             unscheduled: 0,
             stranded: 0,
             terminating: 0,
+            draining: 0,
+            draining_since: UnixSeconds(0),
             by_template: BTreeMap::new(),
             unscheduled_since: BTreeMap::new(),
             unscheduled_message: None,
@@ -247,6 +265,8 @@ impl Owner {
             doubtful: self.doubtful,
             unscheduled: self.unscheduled,
             terminating: self.terminating,
+            draining: self.draining,
+            draining_since: (self.draining > 0).then(|| self.draining_since.timestamp()),
             by_template: self
                 .by_template
                 .iter()

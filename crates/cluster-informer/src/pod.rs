@@ -14,7 +14,7 @@ use reflector::{
 use serde::{Deserialize, Deserializer};
 
 use crate::{
-    metadata::{FedrsLabels, Owners, TemplateHash},
+    metadata::{FedrsLabels, Owners, PodAnnotations},
     nodes::NodeId,
     unix_seconds::UnixSeconds,
 };
@@ -43,7 +43,7 @@ pub(crate) struct PodMetadata {
     #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) labels: FedrsLabels,
     #[serde(default, deserialize_with = "null_as_default")]
-    pub(crate) annotations: TemplateHash,
+    pub(crate) annotations: PodAnnotations,
     #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) owner_references: Owners,
 }
@@ -141,6 +141,8 @@ impl PodObject {
                 .or(self.metadata.creation_timestamp);
             let since = began(since.map(UnixSeconds::timestamp));
             Some(PodState::Unscheduled(UnixSeconds::of(since)))
+        } else if conditions.ready && self.metadata.annotations.draining.is_some() {
+            Some(PodState::Draining)
         } else if conditions.ready {
             Some(PodState::Ready)
         } else {
@@ -170,6 +172,8 @@ pub(crate) enum PodState {
     NotReady,
     /// Ready.
     Ready,
+    /// Ready, and clients are to leave it.
+    Draining,
 }
 
 /// A [`PodState`] in 4 bytes, with the node: a pod has either a time since which it has no node, up to the year 2072, or a
@@ -191,6 +195,7 @@ impl PackedPodState {
             PodState::Terminating => 0,
             PodState::NotReady => 1,
             PodState::Ready => 2,
+            PodState::Draining => 3,
         };
         let node = node.map_or(Self::NO_NODE, |node| node.0.min(Self::NO_NODE));
         Self(Self::WITH_NODE | number << Self::STATE_SHIFT | node)
@@ -203,7 +208,8 @@ impl PackedPodState {
         match self.0 >> Self::STATE_SHIFT & 0b11 {
             0 => PodState::Terminating,
             1 => PodState::NotReady,
-            _ => PodState::Ready,
+            2 => PodState::Ready,
+            _ => PodState::Draining,
         }
     }
 

@@ -166,10 +166,13 @@ impl PodTable {
             version,
             owner,
             epoch: self.epoch,
-            template: pod.metadata.annotations.0,
+            template: pod.metadata.annotations.template,
             state: PackedPodState::new(state, node),
         };
         self.owners.add(&entry, nodes.state(entry.node()));
+        if let (PodState::Draining, Some(since)) = (state, pod.metadata.annotations.draining) {
+            self.owners.set_draining_since(owner, since);
+        }
         if let PodState::Unscheduled(_) = state {
             let message = pod.take_unscheduled_message();
             self.owners.set_unscheduled_message(owner, message);

@@ -29,6 +29,8 @@ pub(crate) struct RollingSpec<S> {
     pub(crate) progress_deadline_seconds: Option<i32>,
     pub(crate) revision_history_limit: Option<i32>,
     /// Of a LocalReplicaSet.
+    pub(crate) drain_seconds: i32,
+    /// Of a LocalReplicaSet.
     pub(crate) has_others: bool,
     pub(crate) strategy: S,
     pub(crate) template: PodTemplate,
@@ -71,6 +73,8 @@ struct WholeSpec<S> {
     node_segment_id: IsOther,
     #[serde(default, deserialize_with = "null_as_default")]
     constraints: Constraints,
+    #[serde(default)]
+    drain_seconds: Option<i32>,
     #[serde(default)]
     removal_timeout_seconds: Option<i32>,
     #[serde(default)]
@@ -142,6 +146,7 @@ impl<S> WholeSpec<S> {
 impl<S> From<WholeSpec<S>> for RollingSpec<S> {
     fn from(spec: WholeSpec<S>) -> Self {
         Self {
+            drain_seconds: spec.drain_seconds.unwrap_or(0),
             has_others: spec.has_others(),
             replicas: spec.replicas,
             paused: spec.paused,

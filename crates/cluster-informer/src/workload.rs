@@ -164,6 +164,10 @@ pub struct PodCounts {
     pub unscheduled: u32,
     /// Pods that are being deleted.
     pub terminating: u32,
+    /// Ready pods that clients are to leave, because they are removed next.
+    pub draining: u32,
+    /// When the last of them began to drain, by the clock of the controller that chose it; absent without one.
+    pub draining_since: Option<Timestamp>,
     /// Active pods by the hash of the template they were created from; 0 for pods without the annotation.
     pub by_template: Vec<(u32, u32)>,
     /// The unscheduled pods by the time since which they have no node, or it is not ready, oldest first.
@@ -182,6 +186,8 @@ impl PodCounts {
             doubtful: self.doubtful + other.doubtful,
             unscheduled: self.unscheduled + other.unscheduled,
             terminating: self.terminating + other.terminating,
+            draining: self.draining + other.draining,
+            draining_since: self.draining_since.max(other.draining_since),
             by_template: merge(self.by_template, other.by_template),
             unscheduled_since: merge(self.unscheduled_since, other.unscheduled_since),
             unscheduled_message: self.unscheduled_message.or(other.unscheduled_message),

@@ -11,9 +11,10 @@ use std::{
     sync::Arc,
 };
 
+use fedrs_api::annotations;
 use reflector::{
     Versioned,
-    partial::{Text, for_each_item, is_present, name, null_as_default},
+    partial::{Text, for_each_entry, for_each_item, is_present, name, null_as_default},
 };
 use serde::{Deserialize, Deserializer};
 
@@ -40,7 +41,7 @@ pub(crate) struct Pod {
     pub(crate) v6: Option<Box<Ipv6Addr>>,
     /// Whether it is ready by its own condition; also while it is being removed.
     pub(crate) is_ready: bool,
-    /// Whether it is being removed.
+    /// Whether it is being removed, or will be next: clients are to leave it.
     pub(crate) is_terminating: bool,
 }
 
@@ -88,6 +89,8 @@ pub(crate) struct Metadata {
     resource_version: Box<str>,
     #[serde(default, deserialize_with = "null_as_default")]
     labels: Labels,
+    #[serde(default, rename = "annotations", deserialize_with = "is_draining")]
+    is_draining: bool,
     #[serde(default, deserialize_with = "is_present")]
     deletion_timestamp: bool,
 }
@@ -110,6 +113,15 @@ struct Status {
     is_ready: bool,
     #[serde(default, rename = "podIPs", deserialize_with = "addresses")]
     addresses: (Option<Ipv4Addr>, Option<Ipv6Addr>),
+}
+
+/// Whether the controller removes the pod next (`spec.drainSeconds` of its set).
+fn is_draining<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let mut draining = false;
+    for_each_entry(deserializer, &[annotations::DRAINING], |_, _| {
+        draining = true;
+    })?;
+    Ok(draining)
 }
 
 fn has_ended<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
@@ -210,7 +222,7 @@ impl PodObject {
             v4,
             v6: v6.map(Box::new),
             is_ready: status.is_ready,
-            is_terminating: metadata.deletion_timestamp,
+            is_terminating: metadata.deletion_timestamp || metadata.is_draining,
         })
     }
 }

@@ -8,6 +8,7 @@
 //!           replicas are removed because they do not run
 //! Overwrite GET, PATCH spec and labels, conditional on uid, generation and the resourceVersion that was read
 //! LabelPods LIST, PATCH each pod without our labels, conditional on its uid (F30)
+//! DrainPods LIST, PATCH pods that are removed next, or no longer, conditional on their uid (D2)
 //! Rollout   PATCH template and strategy, or the strategy, of a Deployment, conditional as a Scale
 //! ```
 //!
@@ -25,6 +26,7 @@ mod failing_pod;
 mod handover;
 mod json_patch;
 mod live_set;
+mod pod_drain;
 mod pod_labels;
 mod release;
 mod replicas;
@@ -270,6 +272,9 @@ impl LocalWorkload<'_> {
                 let labeled = self.label_pods(source, &seen.uid, seen.spec_version);
                 Box::pin(labeled).await
             }
+            SetChange::DrainPods { seen, pods, since } => {
+                Box::pin(self.drain_pods(source, seen, (*pods, *since))).await
+            }
             SetChange::Rollout { seen, action } => {
                 let done = Box::pin(self.roll_out(source, seen, *action)).await;
                 self.forget_if_absent(seen, done)
@@ -298,7 +303,9 @@ impl LocalWorkload<'_> {
             SetChange::Create { .. } => true,
             SetChange::Overwrite { .. } => self.key.kind == LocalKind::ReplicaSet,
             SetChange::Rollout { action, .. } => matches!(action, RolloutAction::Roll(_)),
-            SetChange::Scale { .. } | SetChange::LabelPods { .. } => false,
+            SetChange::Scale { .. } | SetChange::LabelPods { .. } | SetChange::DrainPods { .. } => {
+                false
+            }
         }
     }
 

@@ -100,6 +100,8 @@ struct Metadata<'a> {
 pub(crate) struct Spec<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     deployment_strategy: Option<LocalStrategy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drain_seconds: Option<u32>,
     pub(crate) min_ready_seconds: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<bool>,
@@ -232,6 +234,7 @@ impl DeploymentSettings {
             && (pods > 0 || state.paused)
             && (deadline - i64::from(self.progress_deadline_seconds)).abs() <= 1
             && u32::try_from(settings.revision_history_limit) == Ok(self.revision_history_limit)
+            && u32::try_from(settings.drain_seconds) == Ok(drain_seconds(frs))
             && state.strategy.is_fixed
             && strategy.has_speed(settings.speed)
             && !settings.has_others
@@ -270,6 +273,7 @@ impl<'a> Source<'a> {
         Spec {
             deployment_strategy: is_local
                 .then(|| LocalStrategy::of(Strategy::default(), self.deployment.min_delay)),
+            drain_seconds: is_local.then(|| drain_seconds(self.frs)),
             min_ready_seconds: self.frs.min_ready_seconds,
             paused: is_local.then_some(true),
             progress_deadline_seconds: deployment
@@ -313,8 +317,13 @@ impl<'a> Workload<'a> {
     }
 }
 
+/// `spec.drainSeconds` of the LocalReplicaSets of a set.
+pub(crate) fn drain_seconds(frs: &ValidFrs) -> u32 {
+    u32::try_from(frs.drain.as_secs()).unwrap_or(u32::MAX)
+}
+
 /// Hash of the labels of a local Deployment and of its settings: all but its replicas, strategy and template. Those of a
-/// LocalReplicaSet include its speed.
+/// LocalReplicaSet include its speed, and for how long its pods drain.
 pub(crate) fn settings_hash(frs: &ValidFrs, settings: DeploymentSettings) -> SettingsHash {
     let DeploymentSettings {
         progress_deadline_seconds,
@@ -327,7 +336,10 @@ pub(crate) fn settings_hash(frs: &ValidFrs, settings: DeploymentSettings) -> Set
         progress_deadline_seconds,
         revision_history_limit,
     ];
-    numbers.extend(min_delay.filter(|_| frs.local == LocalKind::LocalReplicaSet));
+    if frs.local == LocalKind::LocalReplicaSet {
+        numbers.extend(min_delay);
+        numbers.push(drain_seconds(frs));
+    }
     SettingsHash(hash(&(&frs.labels, numbers)))
 }
 

@@ -1,16 +1,28 @@
 //! EndpointSets over all members: what is looked up follows the pods (D1, D2).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use discovery::{Catalog, Discovery, Lookup, SetKey};
+use fedrs_api::SetKind;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
-use serde_json::json;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::{task::JoinHandle, time::sleep};
+use tokio_util::sync::CancellationToken;
 
 /// Starts the service for the members of the scenario, and an EndpointSet `web` of its set `web`.
 async fn start(env: &TestEnvironment) -> Discovery {
+    let source = match env.kind() {
+        SetKind::FederatedReplicaSet => "federatedReplicaSet",
+        SetKind::FederatedDeployment => "federatedDeployment",
+    };
     let set = json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": "web" },
-        "spec": { "source": { "federatedDeployment": "web" } },
+        "spec": { "source": { source: "web" } },
     });
     let namespace = env.namespace();
     let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/endpointsets");
@@ -74,5 +86,117 @@ pub(crate) async fn d2_endpoints_follow_a_rollout_and_a_scale_down(env: &mut Tes
         .await;
     let fewest = until_ready(&catalog, env, 4).await;
     assert!(fewest >= 4, "{fewest} of 4 endpoints");
+    discovery.stop().await;
+}
+
+/// How old an answer is that a client uses: it is asked for anew each time, and used later.
+const CLIENT_DELAY: usize = 10;
+/// Between two requests of the client.
+const REQUEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A client of the set `web` that sends requests to one replica after the other, of an answer that is a second old.
+struct Traffic {
+    members: BTreeMap<String, Client>,
+    namespace: String,
+    catalog: Arc<Catalog>,
+}
+
+/// Cluster and name of a pod.
+type Replica = (String, String);
+
+impl Traffic {
+    fn start(
+        env: &TestEnvironment,
+        catalog: &Arc<Catalog>,
+        end: CancellationToken,
+    ) -> JoinHandle<Requests> {
+        let traffic = Self {
+            members: env.clients().1.clone(),
+            namespace: env.namespace().to_owned(),
+            catalog: Arc::clone(catalog),
+        };
+        tokio::spawn(traffic.send(end))
+    }
+
+    async fn send(self, end: CancellationToken) -> Requests {
+        let mut answers = VecDeque::from([self.replicas()]);
+        let mut requests = Requests::default();
+        for number in 0.. {
+            if end.is_cancelled() {
+                break;
+            }
+            let answer = &answers[0];
+            let (cluster, pod) = &answer[number % answer.len()];
+            requests.sent += 1;
+            if !self.serves(cluster, pod).await {
+                requests.failed.push(format!("{cluster}/{pod}"));
+            }
+            answers.push_back(self.replicas());
+            if answers.len() > CLIENT_DELAY {
+                answers.pop_front();
+            }
+            sleep(REQUEST_INTERVAL).await;
+        }
+        requests
+    }
+
+    /// The replicas that new requests may be sent to.
+    fn replicas(&self) -> Vec<Replica> {
+        let Lookup::Found(snapshot) = self.catalog.lookup(&SetKey::new(&*self.namespace, "web"))
+        else {
+            panic!("the set is known");
+        };
+        let endpoints = snapshot.endpoints.iter();
+        let ready = endpoints.filter(|one| one.is_serving(&snapshot) && !one.is_terminating());
+        let replicas = ready.map(|one| (one.cluster().to_owned(), one.name().to_owned()));
+        replicas.collect()
+    }
+
+    /// Whether the pod runs, and is not shut down.
+    async fn serves(&self, cluster: &str, pod: &str) -> bool {
+        let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let found = self.members[cluster].request::<Value>(request).await;
+        found.is_ok_and(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+    }
+}
+
+/// What became of the requests.
+#[derive(Debug, Default)]
+struct Requests {
+    sent: usize,
+    failed: Vec<String>,
+}
+
+pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnvironment) {
+    let mut set = frs("web", 9, &even(true));
+    set["spec"]["drainSeconds"] = 4.into();
+    env.run(&set).await;
+    let discovery = start(env).await;
+    let catalog = Arc::clone(discovery.catalog());
+    env.wait_until("all replicas are endpoints", 30, async |env| {
+        ready(&catalog, env) == Some(9)
+    })
+    .await;
+    let end = CancellationToken::new();
+    let traffic = Traffic::start(env, &catalog, end.clone());
+
+    let away_from_c =
+        json!({ "clusters": { "*": { "weight": 0 }, "a": { "weight": 1 }, "b": { "weight": 2 } } });
+    env.patch("web", &json!({ "spec": { "placement": away_from_c } }))
+        .await;
+    env.wait_until("all replicas have left c", 120, async |env| {
+        env.layout("web").await["c"] == 0 && env.is_settled("web").await
+    })
+    .await;
+    assert_eq!(until_ready(&catalog, env, 9).await, 9);
+    env.patch("web", &json!({ "spec": { "replicas": 4 } }))
+        .await;
+    assert!(until_ready(&catalog, env, 4).await >= 4);
+
+    end.cancel();
+    let requests = traffic.await.unwrap();
+    assert!(requests.sent >= 50, "{requests:?}");
+    assert!(requests.failed.is_empty(), "{requests:?}");
     discovery.stop().await;
 }

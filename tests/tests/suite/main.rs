@@ -127,6 +127,7 @@ fn a_and_b() -> TestEnvironmentSpec {
 
 fn others() -> Vec<Scenario> {
     vec![
+        scenario!(discovery::d2_no_request_fails_while_replicas_move),
         scenario!(contract::f1_f6_the_status_reports_the_replicas_of_each_cluster),
         scenario!(contract::f1_scale_by_the_subresource),
         scenario!(contract::f2_preferences_may_be_an_annotation),

@@ -4,6 +4,7 @@ use cluster_informer::WorkloadState;
 use controller_base::event::Event;
 use federated_rollout::{Action as RolloutAction, Strategy};
 use fedrs_api::{EventReason, SetKind, pluralize};
+use jiff::Timestamp;
 
 /// One change of one member's local workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,15 @@ pub enum SetChange {
     LabelPods {
         /// The set as it was seen.
         seen: Precondition,
+    },
+    /// Have clients leave pods that are removed next, or go back to them (`spec.drainSeconds`).
+    DrainPods {
+        /// The set as it was seen.
+        seen: Precondition,
+        /// How many of its ready pods are to drain: others of them do no longer.
+        pods: u32,
+        /// When those that begin do.
+        since: Timestamp,
     },
     /// Carry out a write of the rollout in a Deployment.
     Rollout {
@@ -123,6 +133,10 @@ impl SetChange {
                 (EventReason::Updated, format!("{what} updated"))
             }
             Self::LabelPods { .. } => (EventReason::PodsAdopted, "adopted pods labeled".to_owned()),
+            Self::DrainPods { pods, .. } => {
+                let text = format!("clients are to leave {}", pluralize(pods, "pod"));
+                (EventReason::PodsDraining, text)
+            }
             Self::Rollout { action, .. } => {
                 let text = match action {
                     RolloutAction::Roll(strategy) => {

@@ -22,6 +22,7 @@ mod evaluation;
 mod moves;
 mod outcome;
 mod plan;
+mod pod_drain;
 mod previous_status;
 mod report;
 mod rollout;
@@ -114,6 +115,7 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
         times.extend(member.evaluation.deletion_counts_from(settings));
         if member.is_eligible() {
             times.extend(member.step.held_until);
+            times.extend(member.step.drain.until);
             times.extend(member.step.writes.expires(settings));
             times.extend(member.planned.capacity.next_attempt);
             if let Some(rejection) = member.template_rejection() {

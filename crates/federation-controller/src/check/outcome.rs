@@ -74,6 +74,11 @@ pub enum Outcome {
         /// The set's [`spec_version`](WorkloadState::spec_version).
         spec_version: i64,
     },
+    /// As many pods drain as are to.
+    PodsDraining {
+        /// The set's [`spec_version`](WorkloadState::spec_version).
+        spec_version: i64,
+    },
     /// The member rejected the creation of the set (F28).
     Rejected {
         /// Why.
@@ -180,7 +185,9 @@ fn record(
             writes.succeeded(set.spec_version(), by.clone())
         }
         Outcome::Scaled { set, by } => writes.succeeded(set.spec_version(), by.clone()),
-        Outcome::PodsLabeled { spec_version, .. } => writes.succeeded(*spec_version, None),
+        Outcome::PodsLabeled { spec_version, .. } | Outcome::PodsDraining { spec_version } => {
+            writes.succeeded(*spec_version, None)
+        }
         Outcome::Rejected { kind, message } => {
             return record_rejection(internal, *kind, message, now, settings);
         }

@@ -1,7 +1,7 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
 use federated_rollout::{Action as RolloutAction, Decision, MemberAccount};
-use jiff::Timestamp;
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use planted_bugs::{PlantedBug, is_planted};
 
 use super::{
@@ -9,6 +9,7 @@ use super::{
     evaluation::MemberEvaluation,
     moves::{ReplicaState, next_step},
     plan::{MemberTarget, Plan},
+    pod_drain::PodDrain,
     snapshot::{NamespaceState, Snapshot},
     write_backoff::WriteBackoff,
 };
@@ -43,6 +44,8 @@ pub(super) struct MemberStep {
     pub(super) unpublished: u64,
     /// Whether no replica is removed before the rollout in the member has ended.
     pub(super) waits_for_rollout: bool,
+    /// The replicas that stay until their clients have left.
+    pub(super) drain: PodDrain,
     /// The end of the backoff, if the local ReplicaSet needs a write that waits for it.
     pub(super) held_until: Option<Timestamp>,
     /// The history of the writes, with the one of this step.
@@ -70,11 +73,14 @@ impl Step {
         let mut actions = Vec::new();
         let mut steps = Vec::with_capacity(members.len());
         for (index, (member, next)) in members.iter().zip(next).enumerate() {
+            let drain = PodDrain::of(snapshot, member, next, now);
+            let next = next + drain.staying;
             let mut step = MemberStep {
                 next,
                 requested: member.previously_requested,
                 unpublished: member.previously_unpublished(),
                 waits_for_rollout: held[index],
+                drain,
                 held_until: None,
                 writes: member.writes.clone(),
             };
@@ -86,7 +92,8 @@ impl Step {
                 let change = rolled.or_else(|| {
                     let revision =
                         rollout.and_then(|rollout| rollout.created.get(index)?.as_deref());
-                    change(snapshot, member, (next, revision), now)
+                    let to = (next, revision);
+                    change(snapshot, member, to, now).or_else(|| drain_pods(member, drain, now))
                 });
                 let limit = member.limit(plan.members[index].target);
                 let believed = next.min(limit);
@@ -242,10 +249,13 @@ fn action(
     }
 }
 
-/// Whether people want to know of the change: not of a loan that grows or ends.
+/// Whether people want to know of the change: not of a loan that grows or ends, nor of pods that drain.
 fn is_news(snapshot: &Snapshot<'_>, member: &MemberEvaluation<'_>, change: &SetChange) -> bool {
-    let SetChange::Rollout { action, .. } = change else {
-        return true;
+    let action = match change {
+        SetChange::Rollout { action, .. } => action,
+        // Their removal is.
+        SetChange::DrainPods { .. } => return false,
+        _ => return true,
     };
     let target = snapshot.rollout.map(|rollout| rollout.revision);
     matches!(action, RolloutAction::Roll(_)) && member.revision(snapshot).as_deref() != target
@@ -275,6 +285,23 @@ fn rolled(
     Some(SetChange::Rollout {
         seen: set.into(),
         action: write.action,
+    })
+}
+
+/// The write that has as many pods of `member` drain as are to. Those that it was adopted with are not seen to drain before they are
+/// labeled.
+fn drain_pods(member: &MemberEvaluation<'_>, drain: PodDrain, now: Timestamp) -> Option<SetChange> {
+    let seen = member.set()?.into();
+    let pods = u32::try_from(drain.pods?).unwrap_or(u32::MAX);
+    Some(if member.needs_labels() {
+        SetChange::LabelPods { seen }
+    } else {
+        // The annotation has whole seconds.
+        let up = TimestampRound::new()
+            .smallest(Unit::Second)
+            .mode(RoundMode::Ceil);
+        let since = now.round(up).unwrap_or(now);
+        SetChange::DrainPods { seen, pods, since }
     })
 }
 

@@ -12,11 +12,15 @@ use std::{
 use controller_base::calls::{self, CallError};
 use fedrs_api::{LocalKind, annotations, labels, selector};
 use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
 use reflector::{
     Collection, ReflectorSettings, Uid,
     partial::{self, for_each_entry, for_each_item, null_as_default},
 };
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
@@ -76,8 +80,14 @@ impl<'de> Deserialize<'de> for OwnLabels {
 }
 
 /// The uid of the object's controller.
-#[derive(Default)]
-struct ControllerUid(Option<Uid>);
+#[derive(Debug, Default)]
+pub(super) struct ControllerUid(Option<Uid>);
+
+impl ControllerUid {
+    pub(super) fn is_one_of(&self, owners: &HashSet<Uid>) -> bool {
+        self.0.as_ref().is_some_and(|uid| owners.contains(uid))
+    }
+}
 
 impl<'de> Deserialize<'de> for ControllerUid {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -99,7 +109,7 @@ impl<'de> Deserialize<'de> for ControllerUid {
 
 /// Which kind of dependents.
 #[derive(Clone, Copy)]
-enum Resource {
+pub(super) enum Resource {
     Pods,
     ReplicaSets,
 }
@@ -131,9 +141,9 @@ struct Dependents {
 }
 
 /// What is kept of an object to write.
-struct DependentRef {
-    name: Box<str>,
-    uid: Box<str>,
+pub(super) struct DependentRef {
+    pub(super) name: Box<str>,
+    pub(super) uid: Box<str>,
 }
 
 impl Dependents {
@@ -195,6 +205,10 @@ impl LocalWorkload<'_> {
         let selector = selector::to_text(&live.spec.selector);
         let is_labeled = |set: &Dependent| set.has_labels(&own);
         let uid = &live.metadata.uid;
+        if self.member.store.workload(self.key).pods.draining > 0 {
+            let none = (0, Timestamp::UNIX_EPOCH);
+            self.set_draining(&selector, uid, none).await?;
+        }
         let (owners, sets) = self.owners(&selector, uid, is_labeled).await?;
         loop {
             let pods = self.dependents(Resource::Pods, &labeled, &owners, |_| true);
@@ -232,6 +246,16 @@ impl LocalWorkload<'_> {
         Ok((owners, sets))
     }
 
+    /// The uids of the controllers of the pods of the workload with this uid, which `selector` matches.
+    pub(super) async fn owners_of_pods(
+        self,
+        selector: &str,
+        uid: &str,
+    ) -> Result<HashSet<Uid>, CallError> {
+        let (owners, _) = self.owners(selector, uid, |_| false).await?;
+        Ok(owners)
+    }
+
     /// The first objects that `selector` matches, of which one of `owners` is the controller, and that `is_wanted` accepts.
     async fn dependents(
         self,
@@ -240,21 +264,31 @@ impl LocalWorkload<'_> {
         owners: &HashSet<Uid>,
         mut is_wanted: impl FnMut(&Dependent) -> bool,
     ) -> Result<Dependents, CallError> {
+        let mut found = Dependents::default();
+        let list = self.list_each(resource, selector, |object: Dependent| {
+            if object.metadata.controller.is_one_of(owners) && is_wanted(&object) {
+                found.push(object.metadata);
+            }
+        });
+        list.await.map(|()| found)
+    }
+
+    /// Calls `on_object` with each object that `selector` matches and that can be read.
+    pub(super) async fn list_each<T: DeserializeOwned>(
+        self,
+        resource: Resource,
+        selector: &str,
+        mut on_object: impl FnMut(T),
+    ) -> Result<(), CallError> {
         let settings = ReflectorSettings {
             page_timeout: self.executor.call_timeout,
             ..ReflectorSettings::default()
         };
-        let mut found = Dependents::default();
         let client = self.member.client.clone();
         let collection = Collection::with_labels(self.path_of(resource), selector);
-        let listed = reflector::list(client, collection, &settings, |object| {
-            let object: Result<Dependent, _> = object;
-            if let Ok(object) = object
-                && let Some(owner) = object.metadata.controller.0
-                && owners.contains(&owner)
-                && is_wanted(&object)
-            {
-                found.push(object.metadata);
+        let listed = reflector::list(client, collection, &settings, |object: Result<T, _>| {
+            if let Ok(object) = object {
+                on_object(object);
             }
         });
         let started = Instant::now();
@@ -264,7 +298,7 @@ impl LocalWorkload<'_> {
         };
         let (metrics, error) = (&self.executor.metrics, listed.as_ref().err());
         metrics.called(&self.member.name, resource.list(), error, started.elapsed());
-        listed.map(|()| found)
+        listed
     }
 
     /// Merges `metadata` into the metadata of each object; returns how many of them still existed.
@@ -274,9 +308,19 @@ impl LocalWorkload<'_> {
         objects: Dependents,
         metadata: &Value,
     ) -> Result<usize, CallError> {
+        let objects = objects.refs.into_iter();
+        let patches = objects.map(|object| (object, metadata.clone()));
+        self.patch_each(resource, patches).await
+    }
+
+    /// Merges metadata into that of its object; returns how many of the objects still existed.
+    pub(super) async fn patch_each(
+        self,
+        resource: Resource,
+        patches: impl IntoIterator<Item = (DependentRef, Value)>,
+    ) -> Result<usize, CallError> {
         let collection = self.path_of(resource);
-        let patch = async |object: DependentRef| {
-            let mut metadata = metadata.clone();
+        let patch = async |(object, mut metadata): (DependentRef, Value)| {
             metadata["uid"] = (*object.uid).into();
             let path = format!("{collection}/{}", object.name);
             let patch = json!({ "metadata": metadata });
@@ -287,7 +331,7 @@ impl LocalWorkload<'_> {
                 answer => answer.map(|IgnoredAny| 1),
             }
         };
-        stream::iter(objects.refs)
+        stream::iter(patches)
             .map(patch)
             .buffer_unordered(CONCURRENT_WRITES)
             .try_fold(0, async |sum, written| Ok(sum + written))

@@ -21,7 +21,10 @@ use super::{
 };
 use crate::{
     check::{Outcome, Precondition},
-    manifest::{DeploymentSettings, LocalStrategy, NO_PROGRESS_DEADLINE, RollingUpdate, Source},
+    manifest::{
+        DeploymentSettings, LocalStrategy, NO_PROGRESS_DEADLINE, RollingUpdate, Source,
+        drain_seconds,
+    },
 };
 
 impl LocalWorkload<'_> {
@@ -162,6 +165,9 @@ pub(super) fn add_settings(patch: &mut JsonPatch<'_>, source: &Source<'_>) {
         ("revisionHistoryLimit", revision_history_limit),
     ] {
         patch.add(&format!("/spec/{field}"), number.into());
+    }
+    if source.frs.local == LocalKind::LocalReplicaSet {
+        patch.add("/spec/drainSeconds", drain_seconds(source.frs).into());
     }
 }
 

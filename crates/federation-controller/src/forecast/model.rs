@@ -114,7 +114,9 @@ impl Model {
         let replicas = match *change {
             SetChange::Create { replicas, .. } | SetChange::Overwrite { replicas, .. } => replicas,
             SetChange::Scale { to, .. } => to,
-            SetChange::LabelPods { .. } | SetChange::Rollout { .. } => present,
+            SetChange::LabelPods { .. }
+            | SetChange::DrainPods { .. }
+            | SetChange::Rollout { .. } => present,
         };
         let set = match before {
             Some(before) => WorkloadState {
@@ -128,6 +130,10 @@ impl Model {
             None => self.set(&member.name, replicas, generation),
         };
         member.view.workload = Some(set.clone());
+        member.view.pods.draining = match *change {
+            SetChange::DrainPods { pods, .. } => pods,
+            _ => 0,
+        };
         Done {
             outcome: match change {
                 SetChange::Scale { .. } => Outcome::Scaled { set, by: None },
@@ -147,6 +153,7 @@ impl Model {
             return;
         };
         let running = set.replicas.min(self.limit.unwrap_or(u32::MAX));
+        let draining = member.view.pods.draining;
         let earlier = member.view.pods.unscheduled_since.first();
         let pods = Pods {
             ready: running,
@@ -155,6 +162,7 @@ impl Model {
             since: earlier.map_or(now, |(since, _)| *since),
         };
         member.view = view(set, pods);
+        member.view.pods.draining = draining.min(running);
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) fn outcome_event(
     };
     Some(match outcome {
         Outcome::Written(_)
+        | Outcome::PodsDraining { .. }
         | Outcome::Repaired { by: None, .. }
         | Outcome::Configured { by: None, .. }
         | Outcome::Scaled { by: None, .. } => done.clone(),

@@ -16,8 +16,10 @@ fn changes(decided: &Check) -> BTreeMap<String, u32> {
         let replicas = match action.change {
             SetChange::Create { replicas, .. } | SetChange::Overwrite { replicas, .. } => replicas,
             SetChange::Scale { to, .. } => to,
-            SetChange::LabelPods { .. } | SetChange::Rollout { .. } => {
-                panic!("a world without adopted pods and Deployments")
+            SetChange::LabelPods { .. }
+            | SetChange::DrainPods { .. }
+            | SetChange::Rollout { .. } => {
+                panic!("a world without adopted or draining pods and Deployments")
             }
         };
         (action.member.clone(), replicas)

@@ -23,6 +23,7 @@ mod members;
 mod moves;
 mod namespaces;
 mod not_acting;
+mod pod_drain;
 mod rejections;
 mod rollouts;
 mod selection;

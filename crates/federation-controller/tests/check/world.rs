@@ -222,6 +222,13 @@ impl World {
                     *replicas
                 }
                 SetChange::Scale { to, .. } => *to,
+                SetChange::DrainPods { seen, pods, since } => {
+                    member.view.pods.draining = *pods;
+                    member.view.pods.draining_since = (*pods > 0).then_some(*since);
+                    let spec_version = seen.spec_version;
+                    outcomes.insert(name.clone(), Outcome::PodsDraining { spec_version });
+                    continue;
+                }
                 SetChange::LabelPods { .. } | SetChange::Rollout { .. } => {
                     panic!("a world without adopted pods and Deployments")
                 }

@@ -93,6 +93,8 @@ impl ClusterMessage {
             } else if member.waits_for_unknown() {
                 let until = "the state of every cluster is known";
                 (ClusterReason::WaitingForUnknownClusters, until)
+            } else if member.step.drain.staying > 0 {
+                (ClusterReason::WaitingForClients, "their clients have left")
             } else {
                 let until = "replacements are available";
                 (ClusterReason::WaitingForReplacements, until)

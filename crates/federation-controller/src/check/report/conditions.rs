@@ -323,7 +323,7 @@ fn move_blocked(decision: &Decision<'_>, unready: bool) -> Option<String> {
         return None;
     }
     let surplus = eligible()
-        .filter(|member| member.surplus() > 0)
+        .filter(|member| member.surplus() > member.step.drain.staying)
         .map(|member| {
             format!(
                 "{} in {}",

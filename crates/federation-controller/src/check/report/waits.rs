@@ -165,6 +165,10 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
     } else if member.waits_for_unknown() {
         let what = format!("clusters whose state is unknown, before {replicas} can be removed");
         ClusterWait::new(WaitReason::Recovery, what, None)
+    } else if member.step.drain.staying > 0 {
+        let replicas = pluralize(member.step.drain.staying, "replica");
+        let what = format!("the clients of {replicas} to leave, before they are removed");
+        ClusterWait::new(WaitReason::PodDrain, what, member.step.drain.until)
     } else {
         let what = format!("replacements of {replicas}");
         ClusterWait::new(WaitReason::Replacements, what, None)
