@@ -20,6 +20,9 @@ use crate::{
 /// The most anti-affinity constraints of a set.
 pub(crate) const MAX_ANTIAFFINITY: usize = 16;
 
+/// The most seconds for which clients may leave a pod.
+pub(crate) const MAX_DRAIN_SECONDS: u32 = 3600;
+
 /// A replica set whose pods are updated within a budget and at a speed, in place where possible.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
@@ -180,6 +183,11 @@ pub struct LocalReplicaSetSpec {
     #[serde(default = "defaults::node_timeout_seconds")]
     #[schemars(range(min = 0))]
     pub node_timeout_seconds: i32,
+    /// Seconds for which a ready pod is out of endpoints before the controller removes it or restarts its containers, so that clients
+    /// leave it: from 0 to 3600. Evictions through the API server, as those of `kubectl drain`, remove pods at once. Defaults to 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = MAX_DRAIN_SECONDS))]
+    pub drain_seconds: i32,
     /// Stops updates. Scaling, repair and evictions go on (L8). An update that has begun is completed. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,

@@ -9,7 +9,8 @@ use crate::{
     FieldError, PodTemplate, ValidTemplate, annotations, dns,
     field::Errors,
     local_replica_set::{
-        AntiaffinityConstraint, LocalReplicaSet, LocalReplicaSetSpec, MAX_ANTIAFFINITY, UpdateMode,
+        AntiaffinityConstraint, LocalReplicaSet, LocalReplicaSetSpec, MAX_ANTIAFFINITY,
+        MAX_DRAIN_SECONDS, UpdateMode,
     },
     local_strategy::ValidLocalStrategy,
     selector,
@@ -59,6 +60,8 @@ pub struct ValidLocalReplicaSet {
     pub eviction_timeout: Duration,
     /// How long a node must not be ready before its pods are evicted (L18).
     pub node_timeout: Duration,
+    /// How long a ready pod is out of endpoints before it is removed or its containers restart. At most an hour.
+    pub drain: Duration,
 }
 
 /// The most pods on nodes that have the same value of a label.
@@ -99,6 +102,7 @@ impl ValidLocalReplicaSet {
         let constraints = spec.constraints.iter();
         let antiaffinity: Vec<_> = constraints.flat_map(|all| &all.antiaffinity).collect();
         let antiaffinity = check_antiaffinity(&antiaffinity, &mut errors);
+        let drain = check_drain(spec.drain_seconds, &mut errors);
         let strategy = (spec.deployment_strategy).check("spec.deploymentStrategy", &mut errors);
         let progress_deadline = check_deadline(spec, &mut errors);
         let limit = spec.revision_history_limit;
@@ -135,6 +139,7 @@ impl ValidLocalReplicaSet {
             removal_timeout,
             eviction_timeout,
             node_timeout: Duration::from_secs(node_timeout.into()),
+            drain,
         })
     }
 }
@@ -200,6 +205,14 @@ fn check_antiaffinity(
         }
     });
     valid.collect()
+}
+
+fn check_drain(seconds: i32, errors: &mut Errors) -> Duration {
+    const FIELD: &str = "spec.drainSeconds";
+    let valid = non_negative(seconds, FIELD, errors);
+    let message = format!("must be at most {MAX_DRAIN_SECONDS}, but is {seconds}");
+    errors.require(valid <= MAX_DRAIN_SECONDS, FIELD, &message);
+    Duration::from_secs(valid.into())
 }
 
 /// No pod is available before `minReadySeconds`: with a shorter deadline, each would fail.

@@ -63,6 +63,7 @@ fn l1_a_set_has_the_defaults_of_the_document() {
     assert_eq!(valid.revision_history_limit, 10);
     assert_eq!(valid.removal_timeout, Duration::from_secs(30 * 60));
     assert_eq!(valid.eviction_timeout, Duration::from_secs(600));
+    assert_eq!(valid.drain, Duration::ZERO);
 }
 
 /// The example of document 000, with the names of Kubernetes.
@@ -212,6 +213,8 @@ fn l1_a_deadline_may_be_never() {
 )]
 #[case::l17_removal(json!({"removalTimeoutSeconds": 0}), "spec.removalTimeoutSeconds: must be at least 1, but is 0")]
 #[case::l19_eviction(json!({"evictionTimeoutSeconds": 0}), "spec.evictionTimeoutSeconds: must be at least 1, but is 0")]
+#[case::l17_drain(json!({"drainSeconds": -1}), "spec.drainSeconds: must not be negative, but is -1")]
+#[case::l17_long_drain(json!({"drainSeconds": 3601}), "spec.drainSeconds: must be at most 3600, but is 3601")]
 #[case::l2_history(json!({"revisionHistoryLimit": -1}), "spec.revisionHistoryLimit: must not be negative, but is -1")]
 fn what_is_wrong_is_named_with_its_field(#[case] fields: Value, #[case] expected: &str) {
     assert_eq!(errors(fields), [expected]);

@@ -74,7 +74,7 @@ fn text(action: &Action<'_>) -> Option<(Reason, &'static str)> {
         Action::Resize { .. } => (Reason::Resized, "Changed CPU or memory of"),
         Action::Adopt { .. } => (Reason::Adopted, "Adopted"),
         Action::Release { .. } => (Reason::Released, "Released"),
-        Action::CloseGate { .. } | Action::OpenGate { .. } => return None,
+        Action::CloseGate { .. } | Action::Drain { .. } | Action::OpenGate { .. } => return None,
     })
 }
 

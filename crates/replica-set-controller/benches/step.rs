@@ -106,6 +106,7 @@ impl World {
             allowed: AllowedChanges::All,
             is_deleted: false,
             removal_timeout: Duration::from_secs(1800),
+            drain: Duration::ZERO,
             eviction_timeout: Duration::from_secs(600),
             target: TARGET,
             changes: &self.changes,

@@ -4,6 +4,7 @@
 //! in use = failed + in progress + marked for removal
 //!        + pods that are missing, or removed to be recreated
 //!        - removed pods in whose place another one is already counted as starting or missing
+//!        - surplus pods that clients leave: they are not among the replicas that stay
 //! ```
 //!
 //! A pod that is not available uses the budget anyway. So to update or to evict it costs nothing: a bad revision never locks the
@@ -29,6 +30,8 @@ pub struct Account {
     pub missing: usize,
     /// Pods that exist beyond the replicas.
     pub surplus: usize,
+    /// Those of them that clients leave by now, before they are removed.
+    pub leaving: usize,
 }
 
 impl Account {
@@ -38,24 +41,35 @@ impl Account {
         places: &Places,
         withheld: usize,
     ) -> Self {
-        let (mut live, mut in_use, mut starting, mut terminating) = (0, 0, 0, 0);
+        let (mut live, mut in_use, mut starting, mut terminating, mut leaving) = (0, 0, 0, 0, 0);
         for member in members {
             let is_live = member.pod.is_live();
             live += usize::from(is_live);
             terminating += usize::from(!is_live);
             in_use += usize::from(member.group != Group::Ready);
+            let is_marked = member.group == Group::MarkedRemove;
+            leaving += usize::from(is_live && is_marked && member.pod.is_draining());
             starting += usize::from(member.is_starting);
         }
         let kept = live + places.terminating + places.vacant.len();
         let missing = set.replicas.saturating_sub(kept);
         let replaced = terminating.saturating_sub(places.terminating);
+        let surplus = kept.saturating_sub(set.replicas);
+        let leaving = leaving.min(surplus);
+        let replaced = replaced.min(starting + missing);
         Self {
             limit: set.limit(),
             withheld,
-            in_use: in_use + missing + places.vacant.len() - replaced.min(starting + missing),
+            in_use: in_use + missing + places.vacant.len() - replaced - leaving,
             missing,
-            surplus: kept.saturating_sub(set.replicas),
+            surplus,
+            leaving,
         }
+    }
+
+    /// Pods beyond the replicas about which nothing was done so far.
+    pub(crate) fn untouched_surplus(&self) -> usize {
+        self.surplus - self.leaving
     }
 
     /// Whether an update or an eviction of a pod that is not available may begin. It may become available before that, and evictions of

@@ -5,8 +5,9 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    group::{Group, Member},
-    in_place::{NextStep, next_step, settle},
+    group::{Group, Member, is_evicted},
+    in_place::{next_step, settle},
+    leave::{self, NextStep},
     plan::{Action, PodWait, RemoveReason, Wait},
     pod::{Life, Pod},
     set::Set,
@@ -28,26 +29,22 @@ pub(crate) fn carry_out<'a>(
         let pod = member.pod;
         let step = match (pod.life, member.group) {
             (Life::Terminating { since }, _) => Some(shut_down(set, pod, since, next, now)),
-            (_, Group::MarkedRemove) => {
+            (_, Group::MarkedRemove) if !member.is_leaving => {
                 let reason = RemoveReason::Evicted { by: pod.eviction };
-                Some(NextStep::Act(Action::Remove { pod, reason }))
+                Some(leave::remove(set, pod, reason, next, now))
             }
-            _ if member.is_recorded => update(set, pod, record),
+            _ if member.is_recorded => update(set, pod, record, next, now),
             _ => settle(pod).map(|step| {
-                if record.updates.contains_key(pod.uid) {
+                let is_evicted = member.is_leaving && is_evicted(pod, record);
+                if is_evicted || record.updates.contains_key(pod.uid) {
                     NextStep::Wait(PodWait::Record)
                 } else {
                     step
                 }
             }),
         };
-        match step {
-            Some(NextStep::Act(action)) => actions.push(action),
-            Some(NextStep::Wait(reason)) => waits.push(Wait::Pod {
-                pod: pod.name,
-                reason,
-            }),
-            Some(NextStep::RecordRecreation) | None => {}
+        if let Some(step) = step {
+            step.add_to(pod, actions, waits);
         }
     }
 }
@@ -75,9 +72,15 @@ fn shut_down<'a>(
 }
 
 /// The next step of an update that was recorded. A place that is needed by now is recorded before its pod is removed.
-fn update<'a>(set: &Set<'a>, pod: &'a Pod<'a>, record: &mut LocalRecord) -> Option<NextStep<'a>> {
+fn update<'a>(
+    set: &Set<'a>,
+    pod: &'a Pod<'a>,
+    record: &mut LocalRecord,
+    next: &mut Next,
+    now: Timestamp,
+) -> Option<NextStep<'a>> {
     let recorded = record.updates.get_mut(pod.uid)?;
-    let step = next_step(pod, set.change(pod), recorded);
+    let step = next_step(set, pod, recorded, next, now);
     if let NextStep::RecordRecreation = step {
         recorded.recreate = Some(place_of(pod));
         return Some(NextStep::Wait(PodWait::Record));

@@ -284,7 +284,7 @@ impl Share<'_> {
         let replicas = self.set.replicas;
         let has_shrunk = replicas < ours.replicas;
         let is_due = target > ours.lends() || has_shrunk && (self.is_idle || self.is_needed());
-        if !is_due || self.account.surplus > 0 || ours.healthy > replicas {
+        if !is_due || self.account.untouched_surplus() > 0 || ours.healthy > replicas {
             return None;
         }
         let min_available = replicas.saturating_sub(target);
@@ -303,11 +303,11 @@ impl Share<'_> {
 
 /// Whether nothing is under way that makes pods unavailable for a while.
 pub(crate) fn is_idle(members: &[Member<'_>], account: &Account, record: &LocalRecord) -> bool {
-    let is_still = |member: &Member<'_>| matches!(member.group, Group::Ready | Group::Failed);
+    let is_moving = |member: &&Member<'_>| !matches!(member.group, Group::Ready | Group::Failed);
     let is_begun = record.evictions.values().any(|eviction| eviction.begun);
     account.missing == 0
-        && account.surplus == 0
+        && account.untouched_surplus() == 0
         && record.updates.is_empty()
         && !is_begun
-        && members.iter().all(is_still)
+        && members.iter().filter(is_moving).count() == account.leaving
 }

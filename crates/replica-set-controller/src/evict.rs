@@ -38,7 +38,10 @@ pub(crate) fn begin<'a>(
 ) -> Option<Wait<'a>> {
     let requested = members.iter().filter(|member| {
         let is_requested = member.pod.eviction.is_some() && member.pod.is_live();
-        is_requested && member.pod.is_owned() && member.group != Group::MarkedRemove
+        // One that was surplus stays out of endpoints.
+        let is_kept = member.is_leaving && budget.account.surplus == 0;
+        let is_new = is_kept || member.group != Group::MarkedRemove;
+        is_requested && member.pod.is_owned() && is_new
     });
     let mut requested: Vec<_> = requested.collect();
     requested.retain(|member| {
@@ -58,7 +61,7 @@ pub(crate) fn begin<'a>(
         }
     }
     // The surplus goes first, in an order that begins with these pods.
-    if budget.account.surplus > 0 || requested.is_empty() {
+    if budget.account.untouched_surplus() > 0 || requested.is_empty() {
         return None;
     }
     let count = requested.len();

@@ -37,6 +37,8 @@ pub(crate) struct Member<'a> {
     pub(crate) is_recorded: bool,
     /// Whether it is starting for the first time, and no update is under way.
     pub(crate) is_starting: bool,
+    /// Whether clients leave it though nothing of it is recorded: it was surplus, or its update or eviction is not wanted any more.
+    pub(crate) is_leaving: bool,
 }
 
 /// Pods by group.
@@ -86,6 +88,8 @@ pub(crate) fn classify<'a>(
         let is_recorded = has_record && record.updates.contains_key(pod.uid);
         let is_being_updated = is_recorded || pod.shows_update();
         let is_outdated = set.is_outdated(pod);
+        let is_evicted = has_record && is_evicted(pod, record);
+        let is_leaving = pod.is_draining() && pod.is_live() && !is_recorded && !is_evicted;
         let group = match pod.life {
             Life::Terminating { .. } if pod.owner != Owner::Nobody => {
                 counts.terminating += 1;
@@ -99,7 +103,7 @@ pub(crate) fn classify<'a>(
                 counts.available += usize::from(is_available);
                 counts.updated += usize::from(is_updated);
                 counts.updated_available += usize::from(is_available && is_updated);
-                if has_record && is_evicted(pod, record) {
+                if is_evicted || is_leaving {
                     Group::MarkedRemove
                 } else {
                     let state = (is_available, is_being_updated);
@@ -115,6 +119,7 @@ pub(crate) fn classify<'a>(
             is_outdated,
             is_recorded,
             is_starting: group == Group::InProgress && !is_being_updated,
+            is_leaving,
         });
     }
     (members, counts)
@@ -161,6 +166,8 @@ fn live_group(
             },
             _,
         ) => None,
+        // It does not run into the deadline while clients leave it.
+        _ if pod.is_draining() => None,
         (InPlace::Restarting { since }, _, _)
         | (_, Resize::Due { since } | Resize::Pending { since, .. }, _)
         | (_, _, Readiness::NotReady { since, .. }) => Some(since),
@@ -179,7 +186,7 @@ fn live_group(
 }
 
 /// Whether its removal has begun by an eviction.
-fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
+pub(crate) fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
     let eviction = record.evictions.get(pod.uid);
     eviction.is_some_and(|eviction| eviction.begun)
 }

@@ -4,6 +4,8 @@
 //! gate open -> CloseGate -> not ready: out of endpoints -> Patch -> new container ids: restarted -> OpenGate -> ready
 //! ```
 //!
+//! With `spec.drainSeconds`, a ready pod stays out of endpoints for so long before it is patched: see [`leave`](crate::leave).
+//!
 //! A pod without the gate is patched at once, and so is one in which nothing restarts. Whether the kubelet has
 //! restarted a container is seen by the container's id: the tags of two images can have one image id.
 
@@ -15,9 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     change::{Change, Patch},
+    leave::{self, NextStep},
     plan::{Action, PodWait, RemoveReason},
     pod::{Gate, InPlace, Pod},
     resize::{self, Container, ContainerResize, Resize, ResizeStatus, ResizeWait},
+    set::Set,
+    time::Next,
 };
 
 /// What a pod carries, in an annotation, since it was patched.
@@ -34,6 +39,9 @@ pub struct InPlaceRecord {
     /// The generation of the pod that they are changed in: if a later one has others, somebody else has changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
+    /// Since when its gate was closed so that clients left it: they need not do that again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained: Option<Timestamp>,
 }
 
 impl InPlaceRecord {
@@ -60,6 +68,7 @@ impl InPlaceRecord {
                 .collect(),
             resizes: patch.resizes.clone(),
             generation: generation.map(|before| before + i64::from(patch.changes_spec())),
+            drained: None,
         }
     }
 
@@ -96,21 +105,15 @@ impl InPlaceRecord {
     }
 }
 
-/// The next step of an update that has begun.
-pub(crate) enum NextStep<'a> {
-    Act(Action<'a>),
-    Wait(PodWait),
-    /// The pod has to be recreated, which was not recorded.
-    RecordRecreation,
-}
-
 /// The next step of an update that is recorded like this.
 pub(crate) fn next_step<'a>(
+    set: &Set<'a>,
     pod: &'a Pod<'a>,
-    change: Option<&'a Change>,
     recorded: &UpdateRecord,
+    next: &mut Next,
+    now: Timestamp,
 ) -> NextStep<'a> {
-    let patch = match change {
+    let patch = match set.change(pod) {
         Some(Change::InPlace(patch)) => patch,
         recreated => {
             if recorded.recreate.is_none() {
@@ -121,10 +124,14 @@ pub(crate) fn next_step<'a>(
                 _ => &[][..],
             };
             let reason = RemoveReason::Recreated { fields };
-            return NextStep::Act(Action::Remove { pod, reason });
+            return leave::remove(set, pod, reason, next, now);
         }
     };
     let restarts = patch.restarts().next().is_some();
+    let leaving = restarts.then(|| leave::before(set, pod, next, now));
+    if let Some(step) = leaving.flatten() {
+        return step;
+    }
     match pod.gate {
         Gate::Open if restarts => NextStep::Act(Action::CloseGate { pod }),
         Gate::Closed if restarts && pod.ready_since().is_some() => {
@@ -148,7 +155,7 @@ pub(crate) fn settle<'a>(pod: &'a Pod<'a>) -> Option<NextStep<'a>> {
             };
             Some(NextStep::Wait(wait))
         }
-        (Gate::Unset | Gate::Closed, InPlace::Settled, _) => {
+        (Gate::Unset | Gate::Closed | Gate::Draining { .. }, InPlace::Settled, _) => {
             Some(NextStep::Act(Action::OpenGate { pod }))
         }
         (_, InPlace::Settled, Resize::Pending { wait, .. }) => {

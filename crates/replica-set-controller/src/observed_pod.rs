@@ -13,7 +13,10 @@ use crate::{
         self, CONDITIONS, DELETION_COST, DISRUPTED, JsonList, READY, RESIZE_IN_PROGRESS,
         RESIZE_PENDING, SCHEDULED,
     },
-    pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, UNSCHEDULABLE},
+    pod::{
+        DRAINING, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness,
+        UNSCHEDULABLE,
+    },
     resize::{Container, Resize, ResizeStatus},
     resources::Resources,
     time::after,
@@ -418,8 +421,19 @@ impl ObservedPod {
         match self.condition(names::IN_PLACE_UPDATE) {
             None => Gate::Unset,
             Some(condition) if condition.status == "True" => Gate::Open,
-            Some(_) => Gate::Closed,
+            Some(condition) => self.closed_gate(condition),
         }
+    }
+
+    fn closed_gate(&self, condition: &Condition) -> Gate {
+        let since = condition.last_transition_time;
+        let since = since.filter(|_| condition.reason.as_deref() == Some(DRAINING));
+        let is_patched = |since| {
+            let record = self.in_place_record();
+            record.is_some_and(|record| record.drained == Some(since))
+        };
+        let since = since.filter(|since| !is_patched(*since));
+        since.map_or(Gate::Closed, |since| Gate::Draining { since })
     }
 
     /// What was written when it was last updated in place. Somebody else wrote what can't be read, or nobody: nothing is waited for.

@@ -77,6 +77,11 @@ pub enum Action<'a> {
         /// The pod.
         pod: &'a Pod<'a>,
     },
+    /// The same, so that clients leave the pod before it is removed or its containers restart.
+    Drain {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
     /// Update a pod in place, together with the hash of the current template and an [`InPlaceRecord`](crate::InPlaceRecord).
     Patch {
         /// The pod.
@@ -107,6 +112,7 @@ impl<'a> Action<'a> {
             | Self::Remove { pod, .. }
             | Self::ForceRemove { pod, .. }
             | Self::CloseGate { pod }
+            | Self::Drain { pod }
             | Self::Patch { pod, .. }
             | Self::Resize { pod }
             | Self::OpenGate { pod } => Some(pod),
@@ -250,8 +256,13 @@ pub enum PodWait {
     Record,
     /// It has to be adopted first.
     Adoption,
-    /// It has to be seen out of endpoints before it is updated.
+    /// It has to be seen out of endpoints before it is updated or removed.
     OutOfEndpoints,
+    /// Clients have to leave it before it is removed, or its containers restart.
+    Drain {
+        /// Until when.
+        until: Timestamp,
+    },
     /// Its kubelet has to restart its containers.
     Restart,
     /// Its kubelet has to change its CPU or memory.

@@ -52,6 +52,8 @@ pub struct Pod<'a> {
 
 /// Why a pod that no node has room for is not scheduled, as the scheduler says it.
 pub(crate) const UNSCHEDULABLE: &str = "Unschedulable";
+/// Why the gate is closed while clients leave the pod.
+pub(crate) const DRAINING: &str = "Draining";
 
 /// Where an eviction is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +139,7 @@ impl Eviction {
     }
 }
 
-/// The readiness gate that takes a pod out of endpoints while it is updated in place.
+/// The readiness gate that takes a pod out of endpoints while it is updated in place, and before it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// The pod has no such gate, since another has created it.
@@ -148,6 +150,11 @@ pub enum Gate {
     Open,
     /// The condition is false.
     Closed,
+    /// The condition is false, so that clients leave the pod: it has not been updated in place since.
+    Draining {
+        /// Since when, by the controller's clock, without fractions of a second.
+        since: Timestamp,
+    },
 }
 
 /// Whether the kubelet has carried out the last update in place.
@@ -170,9 +177,14 @@ impl<'a> Pod<'a> {
 
     /// Whether it is being updated in place, as it shows itself.
     pub(crate) fn shows_update(&self) -> bool {
-        self.gate == Gate::Closed
+        matches!(self.gate, Gate::Closed | Gate::Draining { .. })
             || self.in_place != InPlace::Settled
             || self.resize != Resize::Settled
+    }
+
+    /// Whether clients leave it, since it is to be removed, or its containers are to restart.
+    pub(crate) fn is_draining(&self) -> bool {
+        matches!(self.gate, Gate::Draining { .. })
     }
 
     /// Whether the API server may be asked to change it.

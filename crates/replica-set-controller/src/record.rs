@@ -143,11 +143,11 @@ impl UpdateState {
         match pod {
             Some(pod) if pod.is_live() => {
                 let is_wanted = pod.revision == update.from && set.is_outdated(pod);
-                // A closed gate says nothing: the update before may have closed it.
-                if is_wanted {
-                    Self::Recorded
-                } else {
-                    Self::Over
+                // A gate that is just closed says nothing: the update before may have closed it.
+                match (is_wanted, pod.is_draining()) {
+                    (true, false) => Self::Recorded,
+                    (true, true) => Self::Begun,
+                    (false, _) => Self::Over,
                 }
             }
             // Its successor gets another name, and must not prefer its node.
@@ -198,7 +198,10 @@ fn is_over(
     now: Timestamp,
 ) -> bool {
     match pod {
-        Some(pod) if pod.is_live() => !eviction.begun && pod.eviction.is_none(),
+        // While clients leave it, nothing has happened to it, and it is unavailable until its gate is seen open.
+        Some(pod) if pod.is_live() => {
+            pod.eviction.is_none() && (!eviction.begun || pod.is_draining())
+        }
         _ if !eviction.begun || blocks_until(set, eviction) <= now => true,
         Some(pod) if matches!(pod.life, Life::Terminating { .. }) => false,
         _ => is_replaced(set, eviction, pods, now),

@@ -12,7 +12,7 @@ use crate::{
     in_place::InPlaceRecord,
     observed_pod::ObservedPod,
     plan::Action,
-    pod::{Gate, Pod},
+    pod::{DRAINING, Gate, Pod},
     pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
     resize,
 };
@@ -20,6 +20,7 @@ use crate::{
 /// Status and reason of the gate's condition.
 const OPEN: (&str, &str) = ("True", "UpToDate");
 const CLOSED: (&str, &str) = ("False", "Updating");
+const DRAINED: (&str, &str) = ("False", DRAINING);
 
 /// A request to the API server.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +100,7 @@ impl Requests<'_> {
                 )
             }
             Action::CloseGate { pod } => self.gate(action, pod, CLOSED),
+            Action::Drain { pod } => self.gate(action, pod, DRAINED),
             Action::OpenGate { pod } => self.gate(action, pod, OPEN),
             Action::Patch { pod, patch } => self.update(pod, patch),
             Action::Resize { pod } => {
@@ -134,7 +136,13 @@ impl Requests<'_> {
     fn update(&self, pod: &Pod<'_>, patch: &Patch) -> Option<Request> {
         let observed = self.pods.get(pod.uid)?;
         let before = (&*observed.containers(), observed.generation());
-        let record = InPlaceRecord::new(patch, before, self.now);
+        let record = InPlaceRecord {
+            drained: match pod.gate {
+                Gate::Draining { since } => Some(since),
+                _ => None,
+            },
+            ..InPlaceRecord::new(patch, before, self.now)
+        };
         let record = serde_json::to_string(&record).expect("a record is JSON");
         let mut new_labels = json!(patch.labels);
         new_labels[labels::REVISION_HASH] = hash_text(self.template.hash).into();

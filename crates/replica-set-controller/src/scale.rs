@@ -1,10 +1,13 @@
 //! The number of pods is brought to `replicas`, at once and without a budget (L13, C1).
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use crate::{
     account::Account,
     group::Member,
+    leave::{self, NextStep},
     names::free_names,
     order::{RemovalRank, by_removal, first},
     plan::{Action, CreateReason, PodWait, RemoveReason, Wait},
@@ -12,7 +15,11 @@ use crate::{
     record::Places,
     set::Set,
     slow_start::SlowStart,
+    time::Next,
 };
+
+/// A pod that is removed, and why.
+type Removal<'a> = (&'a Pod<'a>, RemoveReason<'a>);
 
 /// Adopts pods that match and have no controller, and releases those that do not match any more (C6).
 pub(crate) fn claim<'a>(pods: &'a [Pod<'a>]) -> impl Iterator<Item = Action<'a>> {
@@ -61,38 +68,46 @@ pub(crate) fn create<'a>(
     (actions, wait)
 }
 
-/// Removes a pod that no node has room for, and for another one in its place may have. One after the other: each changes which slots
-/// are in use.
-pub(crate) fn replace_crowded<'a>(members: &[Member<'a>]) -> Option<Action<'a>> {
-    let mut pods = members.iter().map(|member| member.pod);
-    let pod = pods.find(|pod| pod.is_crowded && pod.is_owned() && pod.is_live())?;
-    let reason = RemoveReason::Crowded;
-    Some(Action::Remove { pod, reason })
-}
-
-/// Removes the surplus, in the order of L21.
+/// Removes the surplus, or else a crowded pod, once clients have left it. Returns the uids of the pods.
 pub(crate) fn remove<'a>(
+    set: &Set<'_>,
     members: &[Member<'a>],
     surplus: usize,
-    actions: &mut Vec<Action<'a>>,
-    waits: &mut Vec<Wait<'a>>,
-) {
-    if surplus == 0 {
-        return;
+    (actions, waits): (&mut Vec<Action<'a>>, &mut Vec<Wait<'a>>),
+    next: &mut Next,
+    now: Timestamp,
+) -> HashSet<&'a str> {
+    let removed = match surplus {
+        0 => crowded(members).into_iter().collect(),
+        _ => first_surplus(members, surplus),
+    };
+    for (pod, reason) in &removed {
+        let step = if pod.is_owned() {
+            leave::remove(set, pod, *reason, next, now)
+        } else {
+            NextStep::Wait(PodWait::Adoption)
+        };
+        step.add_to(pod, actions, waits);
     }
+    removed.into_iter().map(|(pod, _)| pod.uid).collect()
+}
+
+/// A pod that no node has room for, and for another one in its place may have. One after the other: each changes which slots are in
+/// use.
+fn crowded<'a>(members: &[Member<'a>]) -> Option<Removal<'a>> {
+    let mut pods = members.iter().map(|member| member.pod);
+    let pod = pods.find(|pod| pod.is_crowded && pod.is_owned() && pod.is_live())?;
+    Some((pod, RemoveReason::Crowded))
+}
+
+/// The surplus, in the order of L21.
+fn first_surplus<'a>(members: &[Member<'a>], surplus: usize) -> Vec<Removal<'a>> {
     let live = members.iter().filter(|member| member.pod.is_live());
     let mut live: Vec<_> = live.collect();
-    for member in first(&mut live, surplus, by_removal) {
-        let pod = member.pod;
-        if pod.is_owned() {
-            let rank = RemovalRank::of(member);
-            let reason = RemoveReason::Surplus { rank };
-            actions.push(Action::Remove { pod, reason });
-        } else {
-            waits.push(Wait::Pod {
-                pod: pod.name,
-                reason: PodWait::Adoption,
-            });
-        }
-    }
+    let removed = first(&mut live, surplus, by_removal).iter();
+    let removed = removed.map(|member| {
+        let rank = RemovalRank::of(member);
+        (member.pod, RemoveReason::Surplus { rank })
+    });
+    removed.collect()
 }

@@ -32,6 +32,8 @@ pub struct Set<'a> {
     pub removal_timeout: Duration,
     /// After how long an eviction no longer delays updates (L19).
     pub eviction_timeout: Duration,
+    /// How long a ready pod is out of endpoints before it is removed, or its containers restart.
+    pub drain: Duration,
     /// The hash of the current template (L2).
     pub target: u32,
     /// How a pod of another revision gets to the current one. One that is missing is recreated.
@@ -59,6 +61,7 @@ impl<'a> Set<'a> {
             is_deleted,
             removal_timeout: set.removal_timeout,
             eviction_timeout: set.eviction_timeout,
+            drain: set.drain,
             target,
             changes,
         }

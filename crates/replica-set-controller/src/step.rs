@@ -11,7 +11,7 @@ use crate::{
     disruption::{self, Disruptions, Lending, Share},
     drain, evict,
     group::{Group, Member, classify},
-    plan::{Action, Plan, Wait},
+    plan::{Plan, Wait},
     pod::Pod,
     record::reconcile,
     scale,
@@ -63,10 +63,8 @@ pub fn step<'a>(
         if let Some(at) = slow_start.retry_at(now) {
             next.at(at, now);
         }
-        scale::remove(&members, account.surplus, &mut actions, &mut waits);
-        if account.surplus == 0 {
-            actions.extend(scale::replace_crowded(&members));
-        }
+        let outcome = (&mut actions, &mut waits);
+        let removed = scale::remove(set, &members, account.surplus, outcome, &mut next, now);
 
         let evictions = evict::begin(&members, &mut record, &mut budget, &mut next, now);
         let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);
@@ -82,7 +80,7 @@ pub fn step<'a>(
         let waiting = evictions.into_iter().chain(updates);
         waits.extend(waiting.map(|wait| with_users(wait, &members, &budget)));
 
-        let rest = without_removed(&members, &actions);
+        let rest = without(&removed, &members);
         let outcome = (&mut actions, &mut waits);
         carry_out(set, &rest, &mut record, outcome, &mut next, now);
     }
@@ -109,15 +107,7 @@ pub fn step<'a>(
 }
 
 /// The members whose removal was not just decided.
-fn without_removed<'m, 'a>(
-    members: &'m [Member<'a>],
-    actions: &[Action<'_>],
-) -> Cow<'m, [Member<'a>]> {
-    let removed = actions.iter().filter_map(|action| match action {
-        Action::Remove { pod, .. } => Some(pod.uid),
-        _ => None,
-    });
-    let removed: HashSet<_> = removed.collect();
+fn without<'m, 'a>(removed: &HashSet<&str>, members: &'m [Member<'a>]) -> Cow<'m, [Member<'a>]> {
     if removed.is_empty() {
         return Cow::Borrowed(members);
     }
@@ -134,7 +124,9 @@ fn with_users<'a>(mut wait: Wait<'a>, members: &[Member<'a>], budget: &Budget<'a
         if account.in_use < account.limit {
             return Wait::DisruptionBudget { pods: *pods };
         }
-        let before = members.iter().filter(|member| member.group != Group::Ready);
+        let is_surplus = |member: &Member<'_>| member.is_leaving && account.leaving > 0;
+        let before = members.iter();
+        let before = before.filter(|member| member.group != Group::Ready && !is_surplus(member));
         let before = before.map(|member| BudgetUser {
             pod: member.pod.name,
             group: member.group,

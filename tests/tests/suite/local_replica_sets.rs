@@ -43,6 +43,7 @@ pub(crate) async fn l1_a_local_set_has_the_defaults_of_the_document(env: &mut Te
         ("removalTimeoutSeconds", json!(1800)),
         ("evictionTimeoutSeconds", json!(600)),
         ("nodeTimeoutSeconds", json!(300)),
+        ("drainSeconds", json!(0)),
     ] {
         assert_eq!(spec[field], default, "{field}");
     }
@@ -61,6 +62,10 @@ pub(crate) async fn l1_l14_l15_the_api_server_rejects_bad_local_sets(env: &mut T
             strategy(json!({ "deploySpeed": { "updatePortion": 0, "minDelay": 30 } })),
             "spec.deploymentStrategy.deploySpeed.updatePortion: Invalid value: 0: \
              spec.deploymentStrategy.deploySpeed.updatePortion in body should be greater than or equal to 1",
+        ),
+        (
+            json!({ "drainSeconds": 3601 }),
+            "spec.drainSeconds: Invalid value: 3601: spec.drainSeconds in body should be less than or equal to 3600",
         ),
         (
             json!({ "minReadySeconds": 600 }),

@@ -99,7 +99,7 @@ fn progressing(report: &Report<'_>, state: State) -> LocalCondition {
     }
     if state.outdated == 0 {
         if !state.is_settled() {
-            return new(true, Reason::RollingOut, not_available(state));
+            return new(true, Reason::RollingOut, not_available(report, state));
         }
         let message = "all pods have the current template".to_owned();
         return new(true, Reason::RolloutComplete, message);
@@ -127,11 +127,13 @@ fn no_progress(report: &Report<'_>) -> String {
     format!("no pod became updated and available for {seconds} s{why}")
 }
 
-fn not_available(state: State) -> String {
-    match state.wrong_number {
+fn not_available(report: &Report<'_>, state: State) -> String {
+    let what = match state.wrong_number {
         0 => format!("{} not available yet", are(state.unavailable)),
         number => format!("{} to be created or removed", are(number)),
-    }
+    };
+    let parts: Vec<_> = std::iter::once(what).chain(draining(report)).collect();
+    parts.join("; ")
 }
 
 fn are(count: usize) -> String {
@@ -176,8 +178,23 @@ fn rolling_out(report: &Report<'_>) -> String {
     let parts: Vec<_> = std::iter::once(done)
         .chain(waits)
         .chain(resizes(report))
+        .chain(draining(report))
         .collect();
     parts.join("; ")
+}
+
+/// The pods that clients have to leave before they are removed or their containers restart (L17).
+fn draining(report: &Report<'_>) -> Option<String> {
+    let waits = report.plan.waits.iter().filter_map(|of| match of {
+        Wait::Pod {
+            pod,
+            reason: PodWait::Drain { until },
+        } => Some((*pod, *until)),
+        _ => None,
+    });
+    let last = waits.clone().map(|(_, until)| until).max()?;
+    let pods = short_list(waits.map(|(pod, _)| pod.to_owned()), ", ")?;
+    Some(format!("clients leave {pods} until {last:.0}"))
 }
 
 /// The pods whose nodes do not give them their CPU and memory so far (L12).
@@ -228,7 +245,11 @@ fn ready(report: &Report<'_>, state: State) -> LocalCondition {
         return new(false, Reason::ProgressDeadlineExceeded, no_progress(report));
     }
     if !state.is_settled() {
-        return new(false, Reason::ReplicasUnavailable, not_available(state));
+        return new(
+            false,
+            Reason::ReplicasUnavailable,
+            not_available(report, state),
+        );
     }
     let by_mode = report.set.allowed == AllowedChanges::NoUpdatesByMode;
     match (state.outdated, report.set.allowed) {
@@ -256,14 +277,15 @@ fn reconciling(report: &Report<'_>, state: State) -> Option<LocalCondition> {
     let new = |reason, message| Some(NewCondition::new(Type::Reconciling, true, reason, message));
     let evictions = report.plan.record.evictions.len();
     if state.wrong_number > 0 {
-        new(Reason::Scaling, not_available(state))
+        new(Reason::Scaling, not_available(report, state))
     } else if evictions > 0 {
         let message = format!("{} under way", pluralize(evictions as u64, "eviction"));
-        new(Reason::Evicting, message)
+        let parts: Vec<_> = std::iter::once(message).chain(draining(report)).collect();
+        new(Reason::Evicting, parts.join("; "))
     } else if state.outdated > 0 && allowed == AllowedChanges::All {
         new(Reason::RollingOut, rolling_out(report))
     } else if state.unavailable > 0 {
-        new(Reason::ReplicasUnavailable, not_available(state))
+        new(Reason::ReplicasUnavailable, not_available(report, state))
     } else {
         None
     }

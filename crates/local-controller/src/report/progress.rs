@@ -7,7 +7,7 @@ use fedrs_api::{
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use replica_set_controller::{Counts, Plan, Set, Wait};
+use replica_set_controller::{Counts, Plan, PodWait, Set, Wait};
 
 /// The last progress that this process has seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,6 +85,10 @@ fn waits_for_others(wait: &Wait<'_>) -> bool {
         Wait::Speed { until: Some(_), .. }
             | Wait::Evictions { .. }
             | Wait::Drains { .. }
+            | Wait::Pod {
+                reason: PodWait::Drain { .. },
+                ..
+            }
             | Wait::UpdatesOff { .. }
             | Wait::Stopped
     )

@@ -5,6 +5,7 @@
 mod disruption;
 mod evictions;
 mod faults;
+mod leave;
 mod ownership;
 mod resizes;
 mod restarts;

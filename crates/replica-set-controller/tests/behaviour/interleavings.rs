@@ -26,6 +26,8 @@ enum Op {
     /// The next template.
     Target,
     Pause(bool),
+    /// Another `drainSeconds`.
+    DrainSeconds(u64),
     Evict(usize, Option<Eviction>),
     Replicas(usize),
     Edit(usize, Edit),
@@ -46,6 +48,10 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![5 => Just(Fate::Done), 2 => Just(Fate::Lost), 2 => Just(Fate::Late)]
 }
 
+fn drain_seconds() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => Just(0), 1 => 1..10_u64, 1 => 20..150_u64]
+}
+
 /// What a set meets without faults of others.
 fn any_op() -> impl Strategy<Value = Op> {
     let fates = prop::collection::vec(fate(), 1..6);
@@ -63,6 +69,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         10 => Just(Op::Round),
         4 => Just(Op::Target),
         2 => any::<bool>().prop_map(Op::Pause),
+        1 => drain_seconds().prop_map(Op::DrainSeconds),
         2 => (0..12_usize, eviction).prop_map(|(pod, by)| Op::Evict(pod, by)),
         8 => (0..12_usize).prop_map(Op::Drain),
         2 => Just(Op::Deletions),
@@ -125,6 +132,7 @@ fn apply(world: &mut World, op: Op) {
         Op::Round => _ = world.round(),
         Op::Target => world.target += 1,
         Op::Pause(paused) => world.paused = paused,
+        Op::DrainSeconds(seconds) => world.drain = seconds,
         Op::Evict(pod, by) => world.cluster.edit(pod, Edit::Evict(by)),
         Op::Replicas(replicas) => world.replicas = replicas,
         Op::Edit(pod, edit) => world.cluster.edit(pod, edit),
@@ -205,9 +213,11 @@ proptest! {
         replicas in 1..8_usize,
         budget in 0..4_u64,
         portion in prop::option::of(1..4_u64),
+        drain in drain_seconds(),
         ops in prop::collection::vec(any_op(), 0..100),
     ) {
         let mut world = World::settled(replicas, budget, portion.map(speed));
+        world.drain = drain;
         let budget = usize::try_from(budget).expect("it is small");
         for op in ops {
             apply(&mut world, op);
@@ -222,9 +232,11 @@ proptest! {
     fn l20_evictions_of_others_share_the_budget(
         replicas in 2..4_usize,
         budget in 1..3_u64,
+        drain in drain_seconds(),
         ops in prop::collection::vec(any_eviction(), 0..60),
     ) {
         let mut world = World::settled(replicas, budget, None);
+        world.drain = drain;
         let budget = usize::try_from(budget).expect("it is small");
         for op in ops {
             apply(&mut world, op);
@@ -241,9 +253,11 @@ proptest! {
         replicas in 0..8_usize,
         budget in 0..4_u64,
         portion in prop::option::of(1..4_u64),
+        drain in drain_seconds(),
         ops in prop::collection::vec(any_op_and_fault(), 0..100),
     ) {
         let mut world = World::settled(replicas, budget, portion.map(speed));
+        world.drain = drain;
         for op in ops {
             apply(&mut world, op);
             check_speed(&world);

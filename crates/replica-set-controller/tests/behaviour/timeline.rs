@@ -51,6 +51,19 @@ fn l15_the_example_of_the_document_recreated() {
     assert_eq!(starts, [0, 0, 30, 65, 65, 95, 130, 130, 160]);
 }
 
+/// While clients leave a pod, it is unavailable, and its update has begun: the speed counts from then.
+#[test]
+fn l15_an_update_begins_when_clients_begin_to_leave_its_pod() {
+    for (target, expected) in [
+        (4, [0, 0, 30, 101, 101, 131, 202, 202, 232]),
+        (1, [0, 0, 30, 106, 106, 136, 212, 212, 242]),
+    ] {
+        let mut world = example(9);
+        (world.target, world.drain) = (target, 40);
+        assert_eq!(starts(&mut world, |_| false), expected);
+    }
+}
+
 #[test]
 fn l15_restarts_of_the_controller_do_not_hasten_it() {
     for target in [1, 4] {

@@ -213,6 +213,31 @@ fn l12_the_gate(#[case] path: &str, #[case] value: Value, #[case] expected: Gate
     });
 }
 
+/// Clients leave a pod until it is patched: once it is, its gate stays closed for another reason.
+#[rstest]
+#[case::leaving("Draining", Value::Null, Gate::Draining { since: at("08:04:00") })]
+#[case::patched("Draining", json!("2027-01-15T08:04:00Z"), Gate::Closed)]
+#[case::patched_the_time_before("Draining", json!("2027-01-15T07:00:00Z"), Gate::Draining { since: at("08:04:00") })]
+#[case::updating("Updating", Value::Null, Gate::Closed)]
+fn l17_the_gate_says_since_when_clients_leave_it(
+    #[case] reason: &str,
+    #[case] drained: Value,
+    #[case] expected: Gate,
+) {
+    let mut record = json!({ "at": "2027-01-15T08:05:00Z", "containers": {} });
+    record["drained"] = drained;
+    let annotations = json!({ "fedrs.dev/in-place-update": record.to_string() });
+    let condition = json!({
+        "type": "fedrs.dev/InPlaceUpdate", "status": "False", "reason": reason,
+        "lastTransitionTime": "2027-01-15T08:04:00Z",
+    });
+    let changes = [
+        ("/metadata/annotations", annotations),
+        ("/status/conditions", json!([condition])),
+    ];
+    with_facts(&changes, |pod| assert_eq!(pod.unwrap().gate, expected));
+}
+
 /// The kubelet has restarted a container if its id is another one, and the status is about the patched pod.
 #[test]
 fn l12_the_restart_is_waited_for() {

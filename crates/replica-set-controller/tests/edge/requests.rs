@@ -147,21 +147,56 @@ fn c1_c6_pods_are_adopted_and_released() {
 #[test]
 fn l12_the_gate_is_a_condition_of_the_status() {
     let closed = request(|pod| Action::CloseGate { pod });
+    let drained = request(|pod| Action::Drain { pod });
     let opened = gate_opened(Gate::Closed);
     let of_a_new_pod = gate_opened(Gate::Unset);
     let (version, none) = (json!("7"), Value::Null);
-    for (request, status, version) in [
-        (closed, "False", &version),
-        (opened, "True", &version),
+    for (request, status, reason, version) in [
+        (closed, "False", "Updating", &version),
+        (drained, "False", "Draining", &version),
+        (opened, "True", "UpToDate", &version),
         // The scheduler and the kubelet write at the same time.
-        (of_a_new_pod, "True", &none),
+        (of_a_new_pod, "True", "UpToDate", &none),
     ] {
         assert_eq!(request.path, format!("{POD}/status"));
         let condition = &request.body["status"]["conditions"][0];
         assert_eq!(condition["type"], "fedrs.dev/InPlaceUpdate");
-        assert_eq!(condition["status"], status);
+        assert_eq!(
+            (&condition["status"], &condition["reason"]),
+            (&json!(status), &json!(reason))
+        );
         assert_eq!(condition["lastTransitionTime"], "2027-01-15T09:00:00Z");
         assert_eq!(preconditions(&request), json!(["a", version]));
+    }
+}
+
+/// So that clients do not have to leave it again while its gate is closed.
+#[test]
+fn l17_a_patch_records_that_clients_have_left() {
+    let since = "2027-01-15T08:59:00Z";
+    let patch: &'static Patch = Box::leak(Box::default());
+    for (gate, expected) in [
+        (Gate::Closed, Value::Null),
+        (
+            Gate::Draining {
+                since: since.parse().unwrap(),
+            },
+            json!(since),
+        ),
+    ] {
+        let request = request(|pod| {
+            let pod = Box::leak(Box::new(Pod {
+                name: "web-a",
+                uid: "a",
+                gate,
+                ..*pod
+            }));
+            Action::Patch { pod, patch }
+        });
+        let annotations = &request.body["metadata"]["annotations"];
+        let record = annotations["fedrs.dev/in-place-update"].as_str().unwrap();
+        let record: Value = serde_json::from_str(record).unwrap();
+        assert_eq!(record["drained"], expected);
     }
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn set(replicas: usize) -> Set<'static> {
         is_deleted: false,
         removal_timeout: Duration::from_secs(1800),
         eviction_timeout: Duration::from_secs(600),
+        drain: Duration::ZERO,
         target: TARGET,
         changes: &CHANGES,
     }
@@ -61,6 +62,12 @@ pub(crate) fn budget(replicas: usize, max_unavailable: u64) -> Set<'static> {
         max_unavailable: Amount::Number(max_unavailable),
         ..set(replicas)
     }
+}
+
+/// The same with `drainSeconds` 30.
+pub(crate) fn with_drain(set: Set<'static>) -> Set<'static> {
+    let drain = Duration::from_secs(30);
+    Set { drain, ..set }
 }
 
 pub(crate) fn speed(portion: u64) -> Speed {
@@ -128,6 +135,16 @@ pub(crate) fn live(name: &'static str, life: Life<'static>) -> Pod<'static> {
     Pod { life, ..pod(name) }
 }
 
+/// A pod that clients leave since the time.
+pub(crate) fn draining(pod: Pod<'static>, since: i64) -> Pod<'static> {
+    let (since, failure) = (at(since), None);
+    Pod {
+        gate: Gate::Draining { since },
+        life: Life::Live(Readiness::NotReady { since, failure }),
+        ..pod
+    }
+}
+
 /// What is decided if nothing was recorded.
 pub(crate) fn plan<'a>(set: &Set<'a>, pods: &'a [Pod<'a>]) -> Plan<'a> {
     plan_with(set, pods, &LocalRecord::default())
@@ -157,6 +174,7 @@ pub(crate) fn actions(plan: &Plan<'_>) -> Vec<String> {
         Action::Remove { pod, .. } => format!("Remove {}", pod.name),
         Action::ForceRemove { pod, .. } => format!("ForceRemove {}", pod.name),
         Action::CloseGate { pod } => format!("CloseGate {}", pod.name),
+        Action::Drain { pod } => format!("Drain {}", pod.name),
         Action::Patch { pod, .. } => format!("Patch {}", pod.name),
         Action::Resize { pod } => format!("Resize {}", pod.name),
         Action::OpenGate { pod } => format!("OpenGate {}", pod.name),

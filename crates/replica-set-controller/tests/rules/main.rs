@@ -5,6 +5,7 @@ mod disruption;
 mod evictions;
 mod fixtures;
 mod in_place;
+mod leave;
 mod order;
 mod resizes;
 mod scaling;

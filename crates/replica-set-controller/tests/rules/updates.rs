@@ -37,6 +37,7 @@ fn l16_all_groups_but_ready_use_the_budget(
         in_use: in_use + begin,
         missing: 0,
         surplus: 0,
+        leaving: 0,
     };
     assert_eq!(plan.account, expected);
 }

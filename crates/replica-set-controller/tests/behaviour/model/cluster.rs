@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fedrs_api::LocalRecord;
 use replica_set_controller::{
     Action, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason,
     Resize, ResizeWait,
@@ -80,6 +81,7 @@ pub(crate) enum RequestedChange {
     Own(Owner),
     Remove { is_update: bool },
     Gate(Gate),
+    Drain,
     Patch(u32),
     Resize,
 }
@@ -123,6 +125,7 @@ impl Request {
             }
             Action::ForceRemove { pod, .. } => (pod, RequestedChange::Remove { is_update: false }),
             Action::CloseGate { pod } => (pod, RequestedChange::Gate(Gate::Closed)),
+            Action::Drain { pod } => (pod, RequestedChange::Drain),
             Action::OpenGate { pod } => (pod, RequestedChange::Gate(Gate::Open)),
             Action::Patch { pod, .. } => (pod, RequestedChange::Patch(target)),
             Action::Resize { pod } => (pod, RequestedChange::Resize),
@@ -151,8 +154,8 @@ impl Request {
 }
 
 impl Cluster {
-    /// Carries a request out, if its precondition holds.
-    pub(crate) fn carry_out(&mut self, request: &Request) {
+    /// Carries a request out, if its precondition holds. Those updates have begun that are recorded.
+    pub(crate) fn carry_out(&mut self, request: &Request, record: &LocalRecord) {
         match request {
             Request::Create { name, revision } => self.create(name, *revision),
             Request::Change {
@@ -160,7 +163,10 @@ impl Cluster {
                 version,
                 change,
                 ..
-            } => self.change(uid, *version, change),
+            } => {
+                let is_recorded = record.updates.contains_key(uid);
+                self.change(uid, *version, change, is_recorded);
+            }
         }
     }
 
@@ -190,7 +196,13 @@ impl Cluster {
         }
     }
 
-    fn change(&mut self, uid: &str, version: Option<u64>, change: &RequestedChange) {
+    fn change(
+        &mut self,
+        uid: &str,
+        version: Option<u64>,
+        change: &RequestedChange,
+        is_recorded: bool,
+    ) {
         let now = self.now;
         let Some(index) = self.pods.iter().position(|pod| pod.uid == uid) else {
             return;
@@ -206,6 +218,8 @@ impl Cluster {
         let is_live = pod.terminating.is_none() && !pod.terminated;
         pod.version += 1;
         let from = pod.revision;
+        // Its update has begun when clients began to leave it.
+        let was_draining = matches!(pod.gate, Gate::Draining { .. });
         let begins = match change {
             RequestedChange::Own(owner) => {
                 pod.owner = *owner;
@@ -213,14 +227,22 @@ impl Cluster {
             }
             RequestedChange::Remove { is_update } => {
                 pod.terminating.get_or_insert(now);
-                *is_update
+                *is_update && !was_draining
             }
             RequestedChange::Gate(gate) => {
                 pod.gate = *gate;
                 pod.opened = now;
                 *gate == Gate::Closed
             }
+            RequestedChange::Drain => {
+                pod.gate = Gate::Draining { since: time(now) };
+                pod.opened = now;
+                is_recorded
+            }
             RequestedChange::Patch(revision) => {
+                if was_draining {
+                    pod.gate = Gate::Closed;
+                }
                 pod.revision = Some(*revision);
                 (pod.started, pod.is_patched) = (now, true);
                 pod.resize = if has_resize(*revision) {
@@ -228,7 +250,7 @@ impl Cluster {
                 } else {
                     ModelResize::None
                 };
-                true
+                !was_draining
             }
             RequestedChange::Resize => {
                 pod.resize = ModelResize::Accepted(now);

@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) replicas: usize,
     pub(crate) max_unavailable: u64,
     pub(crate) speed: Option<Speed>,
+    /// `drainSeconds`.
+    pub(crate) drain: u64,
     pub(crate) target: u32,
     pub(crate) paused: bool,
     pub(crate) cluster: Cluster,
@@ -77,6 +79,7 @@ impl World {
             replicas,
             max_unavailable,
             speed,
+            drain: 0,
             target: 0,
             paused: false,
             cluster: Cluster::default(),
@@ -135,6 +138,7 @@ impl World {
             is_deleted: false,
             removal_timeout: Duration::from_secs(1800),
             eviction_timeout: Duration::from_secs(600),
+            drain: Duration::from_secs(self.drain),
             target: self.target,
             changes,
         }
@@ -186,7 +190,7 @@ impl World {
         for (index, request) in requests.into_iter().enumerate() {
             match fate(index) {
                 Fate::Done => {
-                    self.cluster.carry_out(&request);
+                    self.cluster.carry_out(&request, &self.record);
                     self.see(&request);
                     outcome.created.extend(request.created());
                     self.forget_creations(&request);
@@ -247,7 +251,7 @@ impl World {
     pub(crate) fn deliver(&mut self, index: usize) {
         if !self.late.is_empty() {
             let request = self.late.remove(index % self.late.len());
-            self.cluster.carry_out(&request);
+            self.cluster.carry_out(&request, &self.record);
             self.forget_creations(&request);
         }
     }
@@ -281,7 +285,7 @@ impl World {
     /// Another controller starts: it knows what it reads. It waits until no request of the one before can arrive.
     pub(crate) fn restart(&mut self) {
         for request in std::mem::take(&mut self.late) {
-            self.cluster.carry_out(&request);
+            self.cluster.carry_out(&request, &self.record);
         }
         self.slow_start = SlowStart::default();
         self.sync();
