@@ -11,7 +11,7 @@
 //!   -> update     updates that begin, within the budget and the speed (L14, L15, L22)
 //!   -> disruption what evictions of others may use of the budget: the PodDisruptionBudget (L20)
 //!   -> carry_out  the next action of what is recorded: a gate, a patch, a removal (L12, L17)
-//!   -> leave      before a removal or a restart: clients leave the pod, and with it its removal is decided (L17)
+//!   -> leave      before a removal or a restart: clients leave the pod (L17)
 //!   -> Plan       record to publish, actions, what is waited for
 //! ```
 //!

@@ -220,7 +220,7 @@ fn is_replaced(set: &Set<'_>, eviction: &EvictionRecord, pods: &[Pod<'_>], now: 
     are_available && live >= set.replicas
 }
 
-/// Until when an eviction delays updates (L19).
+/// Until when an eviction delays updates (L19). While clients leave its pod, it is not late.
 pub(crate) fn blocks_until(set: &Set<'_>, eviction: &EvictionRecord) -> Timestamp {
-    after(eviction.since, set.eviction_timeout)
+    after(eviction.since, set.drain + set.eviction_timeout)
 }

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironment};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -41,6 +42,10 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ),
         scenario!(
             local_updates::l15_the_speed_holds_by_the_times_of_the_pods,
+            LocalReplicaSets
+        ),
+        scenario!(
+            local_updates::l17_clients_leave_pods_before_they_are_removed_or_restarted,
             LocalReplicaSets
         ),
         scenario!(
@@ -272,6 +277,81 @@ async fn l15_the_speed_holds_by_the_times_of_the_pods(env: &mut TestEnvironment)
     for window in created.windows(3) {
         assert!(window[2] - window[0] >= DELAY - 2, "{created:?}");
     }
+}
+
+/// `drainSeconds`, by the times of the pods: in place, recreated, and with fewer replicas.
+async fn l17_clients_leave_pods_before_they_are_removed_or_restarted(env: &mut TestEnvironment) {
+    const DRAIN: i64 = 4;
+    env.start_local_controller(MEMBER).await;
+    // On embedded clusters, pods that are being removed are seen for a while.
+    let stops = json!({ "sim-cluster.dev/stop-seconds": "3" });
+    let fields = json!({
+        "updateMode": "Rolling",
+        "drainSeconds": DRAIN,
+        "deploymentStrategy": { "maxUnavailable": 2 },
+        "template": { "metadata": { "annotations": stops } },
+    });
+    local(env).create(6, fields).await;
+    until_updated(env, 6).await;
+    let pods = env.watch(local(env).name()).await;
+    let uids = of_pods(env, uid).await;
+    local(env).patch(&image("registry.example/main:2")).await;
+    until_updated(env, 6).await;
+    assert_eq!(of_pods(env, uid).await, uids);
+    for pod in local(env).owned().await {
+        let record = text(&pod["metadata"]["annotations"]["fedrs.dev/in-place-update"]);
+        let record: Value = serde_json::from_str(record).unwrap();
+        let drained = time(&record["at"]) - time(&record["drained"]);
+        assert!(drained >= DRAIN, "{record}");
+    }
+    let variables = json!([{ "name": "LEVEL", "value": "debug" }]);
+    local(env)
+        .patch(&container("registry.example/main:2", &variables))
+        .await;
+    assert_drained(&removed(env, 6).await, DRAIN);
+    until_updated(env, 6).await;
+    pods.assert_never_below(4);
+    local(env).scale(3).await;
+    assert_drained(&removed(env, 3).await, DRAIN);
+    until_updated(env, 3).await;
+}
+
+/// So many pods as they are while they are being removed.
+async fn removed(env: &TestEnvironment, count: usize) -> Vec<Value> {
+    let removed = Mutex::new(BTreeMap::new());
+    let set = local(env);
+    set.until("pods are removed", async || {
+        let pods = set.pods().await.into_iter();
+        let terminating = pods.filter(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
+        let mut removed = removed.lock();
+        removed.extend(terminating.map(|pod| (uid(&pod), pod)));
+        removed.len() == count
+    })
+    .await;
+    removed.into_inner().into_values().collect()
+}
+
+/// The pods had been out of endpoints for so many seconds when they were deleted.
+fn assert_drained(removed: &[Value], seconds: i64) {
+    for pod in removed {
+        let metadata = &pod["metadata"];
+        let grace = metadata["deletionGracePeriodSeconds"].as_i64().unwrap();
+        let deleted = time(&metadata["deletionTimestamp"]) - grace;
+        for type_ in ["fedrs.dev/InPlaceUpdate", "Ready"] {
+            let mut conditions = pod["status"]["conditions"].as_array().unwrap().iter();
+            let condition = conditions.find(|condition| condition["type"] == type_);
+            let condition = condition.unwrap();
+            assert_eq!(condition["status"], "False");
+            let since = time(&condition["lastTransitionTime"]);
+            assert!(deleted - since >= seconds, "{type_}: {pod}");
+        }
+    }
+}
+
+/// In whole seconds.
+fn time(value: &Value) -> i64 {
+    let time: Timestamp = text(value).parse().unwrap();
+    time.as_second()
 }
 
 async fn l18_l20_pods_are_evicted_by_annotation_and_by_node(env: &mut TestEnvironment) {

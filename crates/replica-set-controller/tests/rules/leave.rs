@@ -282,3 +282,19 @@ fn l16_a_pod_does_not_fail_while_clients_leave_it() {
     let [updated, surplus] = [OLD, TARGET].map(|revision| counts.revisions[&Some(revision)]);
     assert_eq!((updated.in_progress, surplus.marked_remove), (1, 1));
 }
+
+/// An eviction is not late before clients have left its pod.
+#[test]
+fn l19_an_eviction_may_take_longer_while_clients_leave_its_pod() {
+    let asked = Pod {
+        eviction: Some(Eviction::Voluntary),
+        ..draining(pod("a"), -5)
+    };
+    let pods = [asked, old("b")];
+    for (set, is_late) in [(set(2), true), (with_drain(set(2)), false)] {
+        let plan = plan_with(&set, &pods, &evicting("a", -610));
+        let is_blocked = |wait: &Wait<'_>| matches!(wait, Wait::EvictionBlocked { .. });
+        assert_eq!(plan.waits.iter().any(is_blocked), is_late);
+        assert_eq!(updates(&plan).is_empty(), !is_late);
+    }
+}
