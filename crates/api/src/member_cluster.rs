@@ -87,6 +87,10 @@ pub struct MemberClusterSpec {
     /// absent, the kubeconfig is the file in the controller's `--members` directory that is named after the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
+    /// The Secret of type `fedrs.dev/kubeconfig` with which `fedrs discovery` reads the cluster's pods, nodes and Services, in
+    /// the namespace of the controller, which renews its token. If absent, discovery does not know the cluster's endpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery_secret_ref: Option<SecretRef>,
     /// The federation that the cluster belongs to (F40). Defaults to the federation without a name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(

@@ -7,6 +7,9 @@ pub const FIELD_MANAGER: &str = "fedrs";
 /// The name of the controller's Lease on the host, and of its ServiceAccount and roles. Objects that exist once for each
 /// federation, or once for each host in a member, append `-` and the federation's or the host's name.
 pub const CONTROLLER: &str = "fedrs-controller";
+/// The name of the ServiceAccount of `fedrs discovery` on the host, and of its Lease. Accounts in members append `-` and the
+/// host's name.
+pub const DISCOVERY: &str = "fedrs-discovery";
 /// The default namespace of the controller on the host, and of its ServiceAccount in members.
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
 /// The readiness gate of pods that a LocalReplicaSet creates: false while a pod is updated in place (L12).

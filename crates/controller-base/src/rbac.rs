@@ -98,6 +98,16 @@ impl Account<'_> {
         ]
     }
 
+    /// A further role in its own namespace, of this name, and that the account has it.
+    #[must_use]
+    pub fn further_role_inside(&self, name: &str, grants: Vec<Grant>) -> [Manifest; 2] {
+        let metadata = json!({ "name": name, "namespace": self.namespace });
+        [
+            Manifest::role("Role", &metadata, grants),
+            self.bound(("Role", name), &metadata),
+        ]
+    }
+
     fn binding(&self, role: &str, metadata: &Value) -> Manifest {
         self.bound((role, self.name), metadata)
     }

@@ -1,13 +1,11 @@
 //! The permissions of the service: a rule for each kind of request, with its reason. It changes nothing but, if it is asked to,
 //! the statuses of EndpointSets. Only if it authorizes clients, it may ask who they are.
 
-use controller_base::rbac::{Account, Grant, Manifest, grant};
+use controller_base::rbac::{Account, Grant, Manifest, grant, named};
 use fedrs_api::{ClusterType, names};
 
 const CORE: &str = "";
 const FEDRS: &str = "fedrs.dev";
-/// The name of its ServiceAccount.
-const ACCOUNT: &str = "fedrs-discovery";
 const READ: [&str; 2] = ["list", "watch"];
 
 /// The objects that grant the permissions in a cluster to a ServiceAccount: by default `fedrs-discovery` in the usual namespace.
@@ -36,10 +34,39 @@ pub fn authorizer_manifests(namespace: Option<&str>, account: Option<&str>) -> V
     of_account(namespace, account).further_role("authorizer", reviews())
 }
 
+/// What it needs on the host for a member that has joined: to read the Secret of this name, and no other. It is for the account
+/// `fedrs-discovery` in the namespace of the Secret.
+#[must_use]
+pub fn secret_manifests(namespace: &str, secret: &str) -> [Manifest; 2] {
+    let read = named(
+        "Read the kubeconfig of the member, by its name",
+        (CORE, "secrets"),
+        &[secret],
+        &READ,
+    );
+    of_account(Some(namespace), None).further_role_inside(secret, vec![read])
+}
+
+/// The objects in a member that has joined: its own `account`, and that the account `controller` in the same namespace renews
+/// its token, because discovery writes nothing.
+#[must_use]
+pub fn joined_manifests(namespace: &str, account: &str, controller: &str) -> Vec<Manifest> {
+    let renew = named(
+        "Renew the token of discovery before it expires",
+        (CORE, "serviceaccounts/token"),
+        &[account],
+        &["create"],
+    );
+    let mut manifests = manifests(ClusterType::Member, Some(namespace), Some(account));
+    let controller = of_account(Some(namespace), Some(controller));
+    manifests.extend(controller.further_role_inside(account, vec![renew]));
+    manifests
+}
+
 fn of_account<'a>(namespace: Option<&'a str>, account: Option<&'a str>) -> Account<'a> {
     Account {
         namespace: namespace.unwrap_or(names::SYSTEM_NAMESPACE),
-        name: account.unwrap_or(ACCOUNT),
+        name: account.unwrap_or(names::DISCOVERY),
     }
 }
 
@@ -101,6 +128,11 @@ fn host() -> Vec<Grant> {
         grant(
             "List and watch FederatedDeployments, for the selectors of their pods",
             (FEDRS, "federateddeployments"),
+            &READ,
+        ),
+        grant(
+            "List and watch MemberClusters, to follow the members that have joined",
+            (FEDRS, "memberclusters"),
             &READ,
         ),
     ]

@@ -14,7 +14,7 @@ use controller_base::{
     watchdog::{Watchdog, Watched},
 };
 use dashmap::DashSet;
-use fedrs_api::{SetKind, names};
+use fedrs_api::SetKind;
 use kube::Client;
 use reflector::{Collection, EventHandler, Reflector, ReflectorSettings, Versioned};
 use serde::de::DeserializeOwned;
@@ -29,6 +29,7 @@ use crate::{
     executor::Executor,
     frs_store::FrsStore,
     frs_watch::{FrsHandler, SharedState},
+    host_lists::list_progress,
     host_namespaces::{self, HostNamespaces, NamespaceHandler},
     local_kind::set_collection,
     members::{
@@ -113,8 +114,9 @@ impl Controller {
         let executor = &reconciler.executor;
         let [sets, deployments] = [SetKind::FederatedReplicaSet, SetKind::FederatedDeployment]
             .map(|kind| self.watch_sets(kind, reconciler));
+        let progress = list_progress("MemberClusters", members_listed);
         let member_handler =
-            MemberClusterHandler::new(Arc::clone(inbox), &self.config.federation, members_listed);
+            MemberClusterHandler::new(Arc::clone(inbox), &self.config.federation, progress);
         self.watch(executor, Collection::all(members::PATH), member_handler);
         let namespace = &self.secrets.namespace;
         let secret_handler = SecretHandler {
@@ -122,10 +124,7 @@ impl Controller {
             namespace: namespace.clone(),
             has_listed: false,
         };
-        let kubeconfigs = Collection::with_fields(
-            format!("/api/v1/namespaces/{namespace}/secrets"),
-            format!("type={}", names::KUBECONFIG_TYPE),
-        );
+        let kubeconfigs = members::kubeconfig_secrets(namespace, None);
         self.watch(executor, kubeconfigs, secret_handler);
         let namespace_handler = NamespaceHandler::new(
             Arc::clone(&executor.host_namespaces),

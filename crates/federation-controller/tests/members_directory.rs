@@ -38,15 +38,16 @@ impl Watched {
     /// The next event in words; `nothing` if none comes within some looks.
     async fn next(&mut self) -> String {
         match timeout(Duration::from_secs(5), self.events.recv()).await {
-            Ok(Some(MemberEvent::File {
+            Ok(Some(MemberEvent::Kubeconfig {
                 name,
-                file,
+                place,
                 kubeconfig,
             })) => {
-                let file = file.strip_prefix(self.directory.path()).unwrap();
+                let directory = format!("file {}/", self.directory.path().display());
+                let file = place.strip_prefix(&directory).unwrap();
                 match kubeconfig {
                     Ok(_) => format!("present {name}"),
-                    Err(error) => format!("broken {name} in {}: {error}", file.display()),
+                    Err(error) => format!("broken {name} in {file}: {error}"),
                 }
             }
             Ok(Some(MemberEvent::Gone { name })) => format!("gone {name}"),

@@ -35,6 +35,9 @@ use crate::{host::HostOfMembers, output::TerminalReporter, values};
   # Join a cluster, and run the controller of LocalReplicaSets in it
   fedrs join eu-west --member-context eu-west --with-replica-sets --replica-sets-image registry.example/fedrs:0.1.0
 
+  # Join a cluster whose endpoints `fedrs discovery` answers
+  fedrs join eu-west --member-context eu-west --with-discovery
+
   # Join a kind cluster, which the controller reaches at another address
   fedrs join kind-2 --member-context kind-2 --member-server https://kind-2-control-plane:6443")]
 #[expect(
@@ -68,7 +71,11 @@ pub(crate) struct JoinArgs {
     /// Image of the controller of LocalReplicaSets, with the program fedrs
     #[arg(long, value_name = "IMAGE", requires = "with_replica_sets", default_value = concat!("fedrs:", env!("CARGO_PKG_VERSION")))]
     replica_sets_image: String,
-    /// Requested lifetime of the token, which the controller renews every day: the time that the member can be without a controller
+    /// Create an account of its own for `fedrs discovery` in the member, which may list and watch pods, nodes and Services, and a
+    /// Secret with a token of it on the host. The controller renews this token, too
+    #[arg(long)]
+    with_discovery: bool,
+    /// Requested lifetime of each token, which the controller renews every day: the time that the member can be without a controller
     #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = values::token_duration)]
     token_duration: Duration,
     /// How long to wait until the controller uses the member
@@ -124,6 +131,7 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
         },
         member,
         member_server: args.member_server,
+        with_discovery: args.with_discovery,
         replica_sets: args.with_replica_sets.then_some(args.replica_sets_image),
         allow_insecure: args.allow_insecure,
     };

@@ -21,7 +21,7 @@ mod join;
 mod logging;
 mod lrs;
 mod mcs_controller;
-mod member_directory;
+mod member_source;
 mod metrics_text;
 mod output;
 mod plan;

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::{
     elected::{ElectedArgs, ElectedProcess, METRICS_PREFIX, own_namespace},
     host::HostArgs,
-    member_directory::{self, Members},
+    member_source::{self, MemberSource, Members},
     seed::random_seed,
     server::ServerState,
     values,
@@ -109,7 +109,11 @@ async fn lead(directory: PathBuf, patience: Duration, term: Term, state: Arc<Ser
     };
     let (running, mut members) = controller.start(&term.end);
     tokio::join!(
-        member_directory::follow(directory, &mut members, term.end.clone()),
+        member_source::follow(
+            MemberSource::Directory(directory),
+            &mut members,
+            term.end.clone()
+        ),
         state.serve_controller(running, registry),
     );
 }

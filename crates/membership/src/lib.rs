@@ -26,6 +26,7 @@ pub mod uninstall;
 pub mod unjoin;
 
 mod cleanup;
+mod discovery_account;
 mod error;
 mod federated_set;
 mod local_kind;

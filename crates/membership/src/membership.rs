@@ -11,7 +11,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::rbac::{ControllerAccount, Manifest};
 use fedrs_api::{
     ClusterType, MemberCluster, MemberClusterSpec, NamespaceScope, SecretRef, annotations, labels,
-    names::{CONTROLLER, KUBECONFIG_KEY, KUBECONFIG_TYPE},
+    names::{CONTROLLER, DISCOVERY, KUBECONFIG_KEY, KUBECONFIG_TYPE},
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,11 @@ const MANAGER: &str = "fedrs-join";
 /// The name of the Secret on the host with the kubeconfig of a member.
 pub(crate) fn secret_name(member: &str) -> String {
     format!("member-{member}")
+}
+
+/// The name of the Secret on the host with which discovery reads a member. No member has this Secret as its own.
+pub(crate) fn discovery_secret_name(member: &str) -> String {
+    format!("discovery-{member}")
 }
 
 /// Whether join created `object`.
@@ -52,14 +57,25 @@ pub(crate) struct Membership {
     pub(crate) cluster_id: String,
     /// The namespaces that the controller has permissions in; all if there is no list.
     pub(crate) namespaces: Option<Vec<String>>,
+    /// Whether discovery gets an account of its own in the member.
+    pub(crate) discovery: bool,
 }
 
 impl Membership {
     /// The name of the controller's ServiceAccount in the member, and of its roles and bindings. Each federation of each host
     /// has its own, so that two can share a member, and a host can be a member of itself.
     pub(crate) fn account(&self) -> String {
+        self.account_of(CONTROLLER)
+    }
+
+    /// The name of the ServiceAccount of discovery in the member, and of its roles and bindings.
+    pub(crate) fn discovery_account(&self) -> String {
+        self.account_of(DISCOVERY)
+    }
+
+    fn account_of(&self, process: &str) -> String {
         let host: String = self.host_id.chars().take(8).collect();
-        let account = format!("{CONTROLLER}-{host}");
+        let account = format!("{process}-{host}");
         match &*self.federation {
             "" => account,
             federation => format!("{account}-{federation}"),
@@ -112,6 +128,12 @@ impl Membership {
         ObjectRef::namespaced::<Secret>(&self.namespace, &secret_name(&self.name))
     }
 
+    /// The Secret of discovery on the host.
+    pub(crate) fn discovery_secret_ref(&self) -> ObjectRef {
+        let name = discovery_secret_name(&self.name);
+        ObjectRef::namespaced::<Secret>(&self.namespace, &name)
+    }
+
     /// The MemberCluster on the host.
     pub(crate) fn member_cluster_ref(&self) -> ObjectRef {
         ObjectRef::cluster_scoped::<MemberCluster>(&self.name)
@@ -158,11 +180,8 @@ impl Membership {
     /// The manifests in the member besides namespaces, in the order of creation. The first is the owner of the others and
     /// has the uid `owner`.
     pub(crate) fn member_manifests(&self, owner: &str) -> Vec<Value> {
-        let manifests = self.controller_account().manifests();
-        let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
-        objects.retain(|object| object["kind"] != "Namespace");
+        let mut objects = self.labelled(&self.controller_account().manifests());
         for object in &mut objects {
-            object["metadata"]["labels"] = json!(BTreeMap::from(self.member_labels()));
             if object["kind"] != "ClusterRole" {
                 object["metadata"]["ownerReferences"] = self.owner_references(owner);
             }
@@ -170,13 +189,28 @@ impl Membership {
         objects
     }
 
+    /// The objects besides namespaces, with the labels of this member.
+    pub(crate) fn labelled(&self, manifests: &[Manifest]) -> Vec<Value> {
+        let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
+        objects.retain(|object| object["kind"] != "Namespace");
+        for object in &mut objects {
+            object["metadata"]["labels"] = json!(BTreeMap::from(self.member_labels()));
+        }
+        objects
+    }
+
     /// The manifest of the Secret on the host, with or without a kubeconfig.
     pub(crate) fn secret_manifest(&self, kubeconfig: Option<&str>) -> Value {
+        self.secret_of(&secret_name(&self.name), kubeconfig)
+    }
+
+    /// The manifest of a Secret on the host, with or without a kubeconfig.
+    pub(crate) fn secret_of(&self, name: &str, kubeconfig: Option<&str>) -> Value {
         let mut secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {
-                "name": secret_name(&self.name),
+                "name": name,
                 "namespace": self.namespace,
                 "labels": {
                     MANAGED_BY: MANAGER,
@@ -203,6 +237,9 @@ impl Membership {
         let spec = MemberClusterSpec {
             secret_ref: Some(SecretRef {
                 name: secret_name(&self.name),
+            }),
+            discovery_secret_ref: self.discovery.then(|| SecretRef {
+                name: discovery_secret_name(&self.name),
             }),
             federation: self.federation.clone(),
             namespaces: self.namespaces.clone().map(|names| NamespaceScope {
@@ -233,6 +270,7 @@ mod tests {
             host_id: "1a2b3c4d-5e6f".to_owned(),
             cluster_id: "c".to_owned(),
             namespaces: Some(vec!["shop".to_owned()]),
+            discovery: false,
         };
         let objects = membership.member_manifests("owner");
         assert_eq!(objects.len(), 7);
@@ -255,6 +293,7 @@ mod tests {
                 host_id: "1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809".to_owned(),
                 cluster_id: String::new(),
                 namespaces: None,
+                discovery: false,
             };
             membership.account()
         };

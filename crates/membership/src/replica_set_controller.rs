@@ -169,6 +169,7 @@ mod tests {
             host_id: "1a2b3c4d-5e6f".to_owned(),
             cluster_id: "c".to_owned(),
             namespaces: None,
+            discovery: false,
         }
     }
 

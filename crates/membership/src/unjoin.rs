@@ -17,6 +17,7 @@ use crate::{
     Error,
     cleanup::{self, Actor},
     cluster_client::{ClusterClient, RequestError},
+    discovery_account,
     drain::Drain,
     kubeconfig::KubeconfigSource,
     local_workloads, member_cluster,
@@ -79,6 +80,7 @@ impl<'a> Unjoin<'a> {
             host_id: member_cluster::cluster_id(host).await?,
             cluster_id: String::new(),
             namespaces: None,
+            discovery: false,
         };
         let member = member_cluster::find(host, &membership.name).await?;
         membership.namespaces = member.as_ref().and_then(member_cluster::listed_namespaces);
@@ -129,6 +131,7 @@ impl<'a> Unjoin<'a> {
             let actor = Actor::User;
             local_workloads::delete_empty(member, &self.membership, None, actor, reporter).await?;
             replica_set_controller::delete(member, &self.membership, reporter).await?;
+            discovery_account::delete_in_member(member, &self.membership, reporter).await?;
             cleanup::delete_account(member, &self.membership, actor, reporter).await?;
             let listed = self.membership.listed_namespaces().iter();
             for namespace in listed.chain([&self.membership.namespace]) {
@@ -142,6 +145,7 @@ impl<'a> Unjoin<'a> {
         } else {
             self.clean_up_as_service_account(reporter).await?;
         }
+        discovery_account::delete_on_host(self.host, &self.membership, reporter).await?;
         self.delete_secret(reporter).await?;
         reporter.progress(Progress::Unjoined(name));
         Ok(())

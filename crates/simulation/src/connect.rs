@@ -25,9 +25,9 @@ fn administrator_kubeconfig(name: &str) -> Kubeconfig {
 
 /// The file `name` of the members directory, for the administrator of the member `cluster`.
 pub fn member_file(name: &str, cluster: &str) -> MemberEvent {
-    MemberEvent::File {
+    MemberEvent::Kubeconfig {
         name: name.to_owned(),
-        file: format!("{name}.yaml").into(),
+        place: format!("file {name}.yaml"),
         kubeconfig: Ok(administrator_kubeconfig(cluster)),
     }
 }

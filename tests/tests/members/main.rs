@@ -1,5 +1,6 @@
 //! How users add, remove and drain members: Secrets, both sources of kubeconfigs, tokens, conditions.
 
+mod discovery;
 mod drain;
 
 use std::time::Duration;

@@ -163,9 +163,9 @@ fn changes(directory: &Path, known: &Members, found: &Members, all: bool) -> Vec
 
 fn file_event(directory: &Path, name: &str, File { path, content }: &File) -> MemberEvent {
     let read = |text: &String| Ok(Kubeconfig::read(text)?.in_directory(directory));
-    MemberEvent::File {
+    MemberEvent::Kubeconfig {
         name: name.to_owned(),
-        file: path.clone(),
+        place: format!("file {}", path.display()),
         kubeconfig: content.as_ref().map_err(Clone::clone).and_then(read),
     }
 }

@@ -10,19 +10,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{mem, sync::Arc};
 
-use controller_base::{
-    error_text::format_error,
-    list_progress::{ListProgress, ListState},
-};
+use controller_base::{error_text::format_error, list_progress::ListProgress};
 use fedrs_api::MemberCluster;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 use reflector::{Error, EventHandler};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::{secret::KubeconfigSecret, source_error::SecretsForbidden};
-use crate::host_lists::list_progress;
 
 /// A change on the host.
 pub(crate) enum HostInput {
@@ -138,15 +134,11 @@ pub(crate) struct MemberClusterHandler {
 }
 
 impl MemberClusterHandler {
-    pub(crate) fn new(
-        inbox: Arc<Inbox>,
-        federation: &str,
-        listed: watch::Sender<ListState>,
-    ) -> Self {
+    pub(crate) fn new(inbox: Arc<Inbox>, federation: &str, progress: ListProgress) -> Self {
         Self {
             inbox,
             federation: federation.to_owned(),
-            progress: list_progress("MemberClusters", listed),
+            progress,
         }
     }
 }
@@ -237,9 +229,12 @@ impl EventHandler<Secret> for SecretHandler {
 
 #[cfg(test)]
 mod tests {
+    use controller_base::list_progress::ListState;
     use fedrs_api::MemberClusterSpec;
+    use tokio::sync::watch;
 
     use super::*;
+    use crate::host_lists::list_progress;
 
     #[test]
     fn what_a_list_does_not_show_any_more_is_gone() {
@@ -265,7 +260,8 @@ mod tests {
     fn members_of_another_federation_are_ignored() {
         let inbox = Arc::new(Inbox::default());
         let (listed, _) = watch::channel(ListState::default());
-        let mut handler = MemberClusterHandler::new(Arc::clone(&inbox), "blue", listed);
+        let progress = list_progress("MemberClusters", listed);
+        let mut handler = MemberClusterHandler::new(Arc::clone(&inbox), "blue", progress);
         let received = || {
             let mut state = inbox.state.lock();
             let inputs = std::iter::from_fn(|| state.next()).map(|input| match input {

@@ -17,7 +17,7 @@ use super::{
     context::Context,
     kubeconfig::{Insecure, Kubeconfig, KubeconfigError},
     registry::{Credentials, Registry},
-    renewal::{Renewal, involved_object},
+    renewal::{Holder, Renewal, involved_object},
     source_error::SourceError,
     sources::Source,
     status_writer::MemberClusterStatusWriter,
@@ -42,6 +42,9 @@ pub(super) struct MemberHandle {
     /// Ends the connection that makes clients of its source, and the renewal of its token.
     source: CancellationToken,
     informer: Option<Informer>,
+    /// The client in use.
+    client: Option<Client>,
+    discovery: Option<OfDiscovery>,
     /// Warnings about its kubeconfig that were recorded.
     warnings: Vec<Insecure>,
     /// Events to record once the member has a MemberCluster.
@@ -64,6 +67,19 @@ struct FollowedSource {
     source: Arc<Source>,
     /// Why no client could be made from it.
     failure: Option<KubeconfigError>,
+}
+
+/// The kubeconfig of discovery whose token is renewed with the client in use.
+struct OfDiscovery {
+    source: Arc<Source>,
+    /// Ends the renewal.
+    cancel: CancellationToken,
+}
+
+impl Drop for OfDiscovery {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
 }
 
 /// Passes changes of a member's workloads to the reconciler, and those of the whole member to the members' task, which decides
@@ -98,6 +114,8 @@ impl MemberHandle {
             cancel,
             followed: None,
             informer: None,
+            client: None,
+            discovery: None,
             warnings: Vec::new(),
             kept_events: VecDeque::new(),
             budget: ByteBudget::new(RESPONSE_BYTES),
@@ -202,10 +220,31 @@ impl MemberHandle {
                 .put_access(access, credentials, context.clock.now());
             tracing::info!(cluster = %self.name, "member added");
         }
-        if let Some((secret, text)) = source.renewed() {
-            self.renew(context, client, secret.to_owned(), text.to_owned());
-        }
+        let cancel = self.source.clone();
+        self.renew(context, Holder::Controller, &client, &source, cancel);
+        self.client = Some(client);
+        // Starts again with this client.
+        self.discovery = None;
         context.trigger.check_all();
+    }
+
+    /// Renews the token of discovery in `source`, if that is asked for and the member has a client.
+    pub(super) fn renew_of_discovery(&mut self, context: &Context, source: Option<&Arc<Source>>) {
+        let renewed = source.filter(|source| source.renewed().is_some());
+        let (Some(source), Some(client)) = (renewed, &self.client) else {
+            self.discovery = None;
+            return;
+        };
+        let known = self.discovery.as_ref();
+        if known.is_some_and(|known| Arc::ptr_eq(&known.source, source)) {
+            return;
+        }
+        let cancel = self.cancel.child_token();
+        self.renew(context, Holder::Discovery, client, source, cancel.clone());
+        self.discovery = Some(OfDiscovery {
+            source: Arc::clone(source),
+            cancel,
+        });
     }
 
     /// Starts the informer.
@@ -264,20 +303,31 @@ impl MemberHandle {
         }
     }
 
-    /// Renews the token in `text`, the kubeconfig of `secret`, before it expires.
-    fn renew(&self, context: &Context, member: Client, secret: String, text: String) {
+    /// Renews the token in the Secret `source` before it expires, until `cancel`.
+    fn renew(
+        &self,
+        context: &Context,
+        holder: Holder,
+        member: &Client,
+        source: &Source,
+        cancel: CancellationToken,
+    ) {
+        let Some((secret, text)) = source.renewed() else {
+            return;
+        };
         let renewal = Renewal {
-            member,
+            holder,
+            member: member.clone(),
             host: context.host.clone(),
             namespace: context.secrets.namespace.clone(),
-            secret,
-            text,
+            secret: secret.to_owned(),
+            text: text.to_owned(),
             cluster: self.name.clone(),
             registry: Arc::clone(&context.registry),
             recorder: context.recorder.clone(),
             clock: context.clock.clone(),
             call_timeout: context.config.call_timeout,
-            cancel: self.source.clone(),
+            cancel,
         };
         context.tasks.spawn(renewal.run());
     }
@@ -299,6 +349,8 @@ impl MemberHandle {
     pub(super) fn stop(&mut self, context: &Context) {
         self.source.cancel();
         self.followed = None;
+        self.client = None;
+        self.discovery = None;
         if let Some(informer) = self.informer.take() {
             informer.cancel.cancel();
         }

@@ -7,12 +7,13 @@
 //!                         clients of kubeconfigs <--Connection-----'  '-----> MemberClusters: status, by a writer each
 //! ```
 
+pub mod clients;
 mod connection;
 mod contact;
 mod context;
 pub mod directory;
-pub mod file_client;
 mod inbox;
+pub mod joined;
 pub mod kubeconfig;
 mod member_handle;
 mod namespaces;
@@ -28,7 +29,7 @@ mod status_writer;
 mod task;
 mod token;
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use fedrs_api::names;
 
@@ -39,19 +40,20 @@ pub(crate) use self::{
     inbox::{Inbox, MemberClusterHandler, SecretHandler},
     namespaces::namespace_state,
     registry::Registry,
+    secret::collection as kubeconfig_secrets,
     status_writer::PATH,
     task::Members,
 };
 
-/// A change of the directory of kubeconfigs.
+/// A change of the kubeconfigs in the directory; or in Secrets, for a process that is not the controller of a federation.
 #[derive(Clone)]
 pub enum MemberEvent {
     /// The kubeconfig of a member was added or changed.
-    File {
+    Kubeconfig {
         /// The member's name.
         name: String,
-        /// The path of the file.
-        file: PathBuf,
+        /// The file or the Secret, for messages: `file members/eu.yaml`.
+        place: String,
         /// The kubeconfig; if it can't be used, a client of an earlier one stays in use.
         kubeconfig: Result<Kubeconfig, KubeconfigError>,
     },
@@ -63,7 +65,7 @@ pub enum MemberEvent {
     /// All files are gone at once, which is more often a mistake than the loss of everything: members without a Secret keep
     /// their kubeconfig (F36). Files that come back are reported again.
     Emptied,
-    /// All files have been reported once.
+    /// All kubeconfigs have been reported once.
     Complete,
 }
 

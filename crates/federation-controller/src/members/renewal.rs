@@ -1,7 +1,8 @@
-//! Renews the token of a kubeconfig in a Secret before it expires, if the Secret has the annotation for it.
+//! Renews the token of a kubeconfig in a Secret before it expires, if the Secret has the annotation for it: the controller's own,
+//! and that of discovery, which writes nothing.
 //!
 //! ```text
-//! due --TokenRequest of its own ServiceAccount--> member --new token--> Secret on the host --watch--> a new client
+//! due --TokenRequest of its ServiceAccount--> member --new token--> Secret on the host --watch--> a new client
 //! ```
 //!
 //! No error, event or log shows a token.
@@ -53,8 +54,27 @@ struct TokenStatus {
     token: String,
 }
 
+/// Whose token is renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The controller.
+    Controller,
+    /// `fedrs discovery`.
+    Discovery,
+}
+
+impl Holder {
+    /// Whether `account` may be the holder's. Whoever writes a Secret of discovery must not get the controller's token by naming
+    /// its account: discovery can read this Secret, and not the controller's.
+    fn may_have(self, account: &Account) -> bool {
+        self == Self::Controller || account.name.starts_with(names::DISCOVERY)
+    }
+}
+
 /// Renews one token once.
 pub(super) struct Renewal {
+    pub(super) holder: Holder,
+    /// The controller's client.
     pub(super) member: Client,
     pub(super) host: Client,
     /// The Secret's namespace and name.
@@ -137,7 +157,7 @@ impl Renewal {
         let claims = token::claims(kubeconfig.token()?)?;
         claims.renew_at()?;
         let account = claims.account.clone()?;
-        Some((claims, account))
+        self.holder.may_have(&account).then_some((claims, account))
     }
 
     fn left(&self, claims: &Claims) -> Duration {
@@ -197,15 +217,17 @@ impl Renewal {
         calls::within(self.call_timeout, call).await
     }
 
-    /// Records `event`; the condition Ready shows `error`.
+    /// Records `event`; the condition Ready shows `error`, if the token is the controller's.
     fn record(&self, error: Option<&str>, event: Event) {
         if event.type_ == EventType::Warning {
             tracing::warn!(cluster = %self.cluster, "{}", event.message);
         } else {
             tracing::info!(cluster = %self.cluster, "{}", event.message);
         }
-        self.registry
-            .put_renewal_error(&self.cluster, error.map(str::to_owned));
+        if self.holder == Holder::Controller {
+            let error = error.map(str::to_owned);
+            self.registry.put_renewal_error(&self.cluster, error);
+        }
         if let Some(involved) = involved_object(&self.registry, &self.cluster) {
             self.recorder.record(&involved, event);
         }

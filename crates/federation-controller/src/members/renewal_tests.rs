@@ -19,10 +19,14 @@ const EPOCH: i64 = 1_800_000_000;
 const HOUR: u64 = 3600;
 
 fn token(issued: i64, lifetime: i64) -> String {
+    token_of("fedrs-controller", issued, lifetime)
+}
+
+fn token_of(account: &str, issued: i64, lifetime: i64) -> String {
     let claims = json!({
         "iat": issued,
         "exp": issued + lifetime,
-        "sub": "system:serviceaccount:fedrs-system:fedrs-controller",
+        "sub": format!("system:serviceaccount:fedrs-system:{account}"),
     });
     format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()))
 }
@@ -94,6 +98,10 @@ impl Clusters {
 
     /// Renews for so long what `text` holds.
     async fn renew(&self, text: &str, hours: u64) -> Option<String> {
+        self.renew_of(Holder::Controller, text, hours).await
+    }
+
+    async fn renew_of(&self, holder: Holder, text: &str, hours: u64) -> Option<String> {
         let start = self.start;
         let clock = Clock::new(move || Timestamp::from_second(EPOCH).unwrap() + start.elapsed());
         let cancel = CancellationToken::new();
@@ -118,6 +126,7 @@ impl Clusters {
         object.metadata.uid = Some("u-1".to_owned());
         registry.put_object("eu", Some(object));
         let renewal = Renewal {
+            holder,
             member: self.client(),
             host: self.client(),
             namespace: "fedrs-system".into(),
@@ -152,10 +161,10 @@ impl World {
         body: Value,
         seconds: u64,
     ) -> (StatusCode, Value) {
-        let account = "/api/v1/namespaces/fedrs-system/serviceaccounts/fedrs-controller/token";
+        let accounts = "/api/v1/namespaces/fedrs-system/serviceaccounts/fedrs-";
         let secret = "/api/v1/namespaces/fedrs-system/secrets/eu-1";
         match (&parts.method, parts.uri.path()) {
-            (&Method::POST, path) if path == account => {
+            (&Method::POST, path) if path.starts_with(accounts) && path.ends_with("/token") => {
                 let lifetime = body["spec"]["expirationSeconds"].as_i64().unwrap();
                 self.requests.push((seconds, body));
                 if self.fails > 0 {
@@ -332,4 +341,26 @@ fn each_error_of_a_renewal_once() {
     the Secret has changed
     failed to put the token into the kubeconfig
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_token_of_discovery_is_renewed_and_never_one_of_another_account() {
+    for (account, is_renewed) in [
+        ("fedrs-discovery-1a2b3c4d", true),
+        ("fedrs-controller-1a2b3c4d", false),
+        ("default", false),
+    ] {
+        let text = kubeconfig(&token_of(account, EPOCH, 24 * 3600));
+        let clusters = Clusters::start(&text);
+        let trouble = clusters.renew_of(Holder::Discovery, &text, 24).await;
+        assert_eq!(trouble, None, "Ready says nothing about discovery");
+        let reason = if is_renewed {
+            "TokenRenewed"
+        } else {
+            "TokenNotRenewable"
+        };
+        assert_eq!(clusters.reasons(), [reason], "{account}");
+        let requests = clusters.world.lock().requests.len();
+        assert_eq!(requests, usize::from(is_renewed), "{account}");
+    }
 }

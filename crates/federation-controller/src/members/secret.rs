@@ -1,12 +1,16 @@
 //! Secrets with kubeconfigs, as the host shows them. Only those of [`names::KUBECONFIG_TYPE`] are ever asked for.
 
+use std::path::Path;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fedrs_api::{annotations, names};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use reflector::Collection;
 use serde_json::Value;
 
-use super::kubeconfig::KubeconfigError;
+use super::kubeconfig::{Kubeconfig, KubeconfigError};
+use crate::config::SecretKubeconfigs;
 
 /// What is used of a Secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,6 +19,27 @@ pub(crate) struct KubeconfigSecret {
     pub(super) text: Result<String, KubeconfigError>,
     /// Whether its token is to be renewed.
     pub(super) renew: bool,
+}
+
+impl KubeconfigSecret {
+    /// Its kubeconfig, if it has one that is `allowed`.
+    pub(super) fn kubeconfig(
+        &self,
+        allowed: SecretKubeconfigs,
+    ) -> Result<Kubeconfig, KubeconfigError> {
+        let kubeconfig = Kubeconfig::read(self.text.as_ref().map_err(Clone::clone)?)?;
+        kubeconfig.check_permitted(allowed)?;
+        Ok(kubeconfig.in_directory(Path::new("/")))
+    }
+}
+
+/// The collection of the Secrets with kubeconfigs in a namespace: all, or the one of a name.
+pub(crate) fn collection(namespace: &str, name: Option<&str>) -> Collection {
+    let mut fields = format!("type={}", names::KUBECONFIG_TYPE);
+    if let Some(name) = name {
+        fields = format!("metadata.name={name},{fields}");
+    }
+    Collection::with_fields(format!("/api/v1/namespaces/{namespace}/secrets"), fields)
 }
 
 impl From<Secret> for KubeconfigSecret {

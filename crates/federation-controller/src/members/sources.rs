@@ -8,7 +8,7 @@
 //! | yes | yes | an error that names both; the client in use stays |
 //! | no  | no  | the member is removed: lost, after its grace period |
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{MemberClusterSpec, MemberSource};
 
@@ -88,6 +88,8 @@ pub(super) struct Sources {
     secrets_listed: Option<Result<(), SecretsForbidden>>,
     /// MemberClusters, with the Secrets they name.
     objects: BTreeMap<String, Option<String>>,
+    /// The Secrets of discovery that MemberClusters name.
+    of_discovery: BTreeMap<String, String>,
     objects_complete: bool,
 }
 
@@ -116,6 +118,7 @@ impl Sources {
             secrets: BTreeMap::new(),
             secrets_listed: None,
             objects: BTreeMap::new(),
+            of_discovery: BTreeMap::new(),
             objects_complete: false,
         }
     }
@@ -154,8 +157,14 @@ impl Sources {
         self.directory_complete = true;
     }
 
-    /// Stores the spec of the MemberCluster `name`; none if it does not exist. Returns whether that changes its kubeconfig.
+    /// Stores the spec of the MemberCluster `name`; none if it does not exist. Returns whether that changes its kubeconfigs.
     pub(super) fn put_object(&mut self, name: &str, spec: Option<&MemberClusterSpec>) -> bool {
+        let of_discovery = spec.and_then(|spec| spec.discovery_secret_ref.as_ref());
+        let of_discovery = of_discovery.map(|secret| secret.name.clone());
+        let known_of_discovery = match of_discovery.clone() {
+            Some(secret) => self.of_discovery.insert(name.to_owned(), secret),
+            None => self.of_discovery.remove(name),
+        };
         let Some(spec) = spec else {
             return self.objects.remove(name).is_some();
         };
@@ -164,7 +173,7 @@ impl Sources {
             self.files.remove(name);
         }
         let known = self.objects.insert(name.to_owned(), secret.clone());
-        known != Some(secret)
+        known != Some(secret) || known_of_discovery != of_discovery
     }
 
     /// All MemberClusters are listed.
@@ -186,16 +195,26 @@ impl Sources {
             let source = Source {
                 origin: Origin::Secret(name.to_owned()),
                 place: self.place(name),
-                kubeconfig: self.kubeconfig_in(&secret),
+                kubeconfig: secret.kubeconfig(self.allowed),
                 secret: Some(secret),
             };
             self.secrets.insert(name.to_owned(), source.into());
         } else {
             self.secrets.remove(name);
         }
-        let names = |secret: &Option<String>| secret.as_deref() == Some(name);
-        let members = self.objects.iter().filter(|(_, secret)| names(secret));
+        let named = self
+            .objects
+            .iter()
+            .filter_map(|(member, secret)| Some((member, secret.as_ref()?)));
+        let members = named
+            .chain(&self.of_discovery)
+            .filter(|(_, secret)| *secret == name);
         members.map(|(member, _)| member.clone()).collect()
+    }
+
+    /// The kubeconfig of discovery for the member `name`, if there is one.
+    pub(super) fn of_discovery(&self, name: &str) -> Option<&Arc<Source>> {
+        self.secrets.get(self.of_discovery.get(name)?)
     }
 
     /// All Secrets are listed, or the controller may not read them. Returns whether that has changed.
@@ -261,12 +280,6 @@ impl Sources {
 
     fn place(&self, secret: &str) -> String {
         format!("Secret {}/{secret}", self.namespace)
-    }
-
-    fn kubeconfig_in(&self, secret: &KubeconfigSecret) -> Result<Kubeconfig, KubeconfigError> {
-        let kubeconfig = Kubeconfig::read(secret.text.as_ref().map_err(Clone::clone)?)?;
-        kubeconfig.check_permitted(self.allowed)?;
-        Ok(kubeconfig.in_directory(Path::new("/")))
     }
 }
 
@@ -390,6 +403,32 @@ mod tests {
             sources.put_object("eu", None);
             assert_eq!(words(&sources), "gone", "the file does not bring it back");
         }
+    }
+
+    #[test]
+    fn the_secret_of_discovery_is_that_of_its_member() {
+        let mut sources = complete();
+        let of_discovery = |name: &str| Some(fedrs_api::SecretRef { name: name.into() });
+        let spec = MemberClusterSpec {
+            discovery_secret_ref: of_discovery("discovery-eu"),
+            ..naming(Some("eu-1"))
+        };
+        assert!(sources.put_object("eu", Some(&spec)));
+        assert!(!sources.put_object("eu", Some(&spec)));
+        assert!(sources.of_discovery("eu").is_none());
+        let changed = sources.put_secret("discovery-eu", Some(secret(KUBECONFIG)));
+        assert_eq!(changed, ["eu"]);
+        assert!(
+            sources
+                .of_discovery("eu")
+                .is_some_and(|source| source.renewed().is_some())
+        );
+        assert!(
+            words(&sources).starts_with("SecretMissing"),
+            "it is not the controller's"
+        );
+        assert!(sources.put_object("eu", Some(&naming(Some("eu-1")))));
+        assert!(sources.of_discovery("eu").is_none());
     }
 
     #[test]

@@ -101,12 +101,11 @@ impl Members {
 
     fn event(&mut self, event: MemberEvent) {
         match event {
-            MemberEvent::File {
+            MemberEvent::Kubeconfig {
                 name,
-                file,
+                place,
                 kubeconfig,
             } => {
-                let place = format!("file {}", file.display());
                 self.sources.put_file(&name, place, kubeconfig);
                 self.converge(&name);
             }
@@ -223,6 +222,7 @@ impl Members {
             }
             ResolvedSource::Removed => handle.remove(context),
         }
+        handle.renew_of_discovery(context, sources.of_discovery(name));
     }
 
     /// Waits until the next member is to be forgotten.

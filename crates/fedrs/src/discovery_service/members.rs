@@ -1,12 +1,10 @@
 //! The members of the service: the endpoints of one whose kubeconfig is removed stay, as those of a member that can't be reached.
 
-use std::path::PathBuf;
-
 use discovery::Discovery;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::member_directory::{self, Members};
+use crate::member_source::{self, MemberSource, Members};
 
 impl Members for Discovery {
     fn add(&mut self, name: &str) {
@@ -27,12 +25,12 @@ impl Members for Discovery {
     }
 }
 
-/// Keeps the members of `discovery` those in `directory`, until `cancel`.
+/// Keeps the members of `discovery` those of `source`, until `cancel`.
 pub(super) async fn follow(
-    directory: PathBuf,
+    source: MemberSource,
     mut discovery: Discovery,
     cancel: CancellationToken,
 ) {
-    member_directory::follow(directory, &mut discovery, cancel).await;
+    member_source::follow(source, &mut discovery, cancel).await;
     discovery.stop().await;
 }

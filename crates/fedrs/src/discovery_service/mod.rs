@@ -12,6 +12,7 @@ use discovery::{
     Catalog, Discovery, DiscoveryMetrics, DnsConfig, DnsServer, LoadedSnapshots, Service,
     SnapshotDirectory,
 };
+use federation_controller::members::joined::JoinedMembers;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -20,14 +21,15 @@ use self::servers::ServerArgs;
 use crate::{
     elected::{ElectedProcess, ListenArgs, METRICS_PREFIX, Serving, own_identity, own_namespace},
     host::HostArgs,
+    member_source::MemberSource,
     server::ServerState,
     values,
 };
 
 /// Answer which pods of all member clusters an EndpointSet has: by gRPC, xDS, HTTP and DNS
 ///
-/// It watches the EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of
-/// EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or
+/// Members are those that have joined with `fedrs join --with-discovery`, or with --members those of a directory. It watches the
+/// EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or
 /// `--member-timeout` is over. A member that can't be reached keeps its endpoints, and answers by gRPC and HTTP say how old they are.
 ///
 /// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. xDS, on the same address: clients of
@@ -44,27 +46,33 @@ use crate::{
 /// connect can ask for all sets: serve on addresses that only your services reach.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  # Answer on this machine
-  fedrs discovery --kubeconfig host.yaml --members members/
+  # Answer on this machine, for the members that have joined
+  fedrs discovery --kubeconfig host.yaml
   curl 127.0.0.1:9480/v1/endpoints/default/web
   grpcurl -plaintext -d '{\"set\": {\"namespace\": \"default\", \"name\": \"web\"}}' \\
     127.0.0.1:9490 fedrs.discovery.v1alpha1.Discovery/Resolve
   dig @127.0.0.1 -p 9453 web.default.endpoints.fedrs.internal
 
+  # Answer on this machine, for the members of a directory
+  fedrs discovery --kubeconfig host.yaml --members members/
+
   # Answer in a pod's network
-  fedrs discovery --members /etc/fedrs/members --dns 0.0.0.0:53 \\
+  fedrs discovery --dns 0.0.0.0:53 \\
     --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
     --tls-cert /etc/fedrs/tls/tls.crt --tls-key /etc/fedrs/tls/tls.key --authorization None
 
   # Answer each client for the sets that it may get on the host
-  fedrs discovery --members /etc/fedrs/members --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
+  fedrs discovery --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
     --tls-cert tls.crt --tls-key tls.key --authorization SubjectAccessReview")]
 pub(crate) struct DiscoveryArgs {
     #[command(flatten)]
     host: HostArgs,
-    /// Directory with one kubeconfig for each member cluster, named after it
+    /// Directory with one kubeconfig for each member cluster, named after it, instead of the members that have joined
     #[arg(long, value_name = "DIR")]
-    members: PathBuf,
+    members: Option<PathBuf>,
+    /// Name of the federation whose members have joined. By default the federation without a name
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation, conflicts_with = "members")]
+    federation: String,
     #[command(flatten)]
     servers: ServerArgs,
     /// Domain of the DNS zone: `endpoints.DOMAIN`
@@ -83,8 +91,9 @@ pub(crate) struct DiscoveryArgs {
     /// Also write the status of EndpointSets; of several processes, the one that holds the Lease fedrs-discovery does
     #[arg(long)]
     write_status: bool,
-    /// Namespace of the Lease. By default the pod's namespace, or fedrs-system outside a pod
-    #[arg(long, value_name = "NAME", requires = "write_status")]
+    /// Namespace on the host of the Secrets of members that have joined, and of the Lease. By default the pod's namespace, or
+    /// fedrs-system outside a pod
+    #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     #[command(flatten)]
     listen: ListenArgs,
@@ -126,8 +135,19 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
         "answering"
     );
     let cancel = serving.cancel.clone();
+    let namespace = args.namespace.unwrap_or_else(own_namespace);
+    let members = match args.members {
+        Some(directory) => MemberSource::Directory(directory),
+        None => MemberSource::Joined(
+            host.clone(),
+            JoinedMembers {
+                federation: args.federation,
+                namespace: namespace.clone(),
+            },
+        ),
+    };
     tokio::join!(
-        members::follow(args.members, discovery, cancel.clone()),
+        members::follow(members, discovery, cancel.clone()),
         discovery::serve_http(http, service.clone(), cancel.clone()),
         discovery::serve_grpc(grpc, service, cancel.clone()),
         dns.run(cancel.clone()),
@@ -138,7 +158,6 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
         ),
         async {
             if args.write_status {
-                let namespace = args.namespace.unwrap_or_else(own_namespace);
                 write_statuses(host, namespace, catalog, &serving).await;
             }
         },

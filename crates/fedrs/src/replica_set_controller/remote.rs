@@ -7,14 +7,10 @@
 //!
 //! The controllers share nothing but the process: a cluster that can't be reached delays no other one.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use federation_controller::members::{
-    MemberEvent, directory, file_client,
+    MemberEvent, clients, directory,
     kubeconfig::{Kubeconfig, KubeconfigError},
 };
 use kube::Client;
@@ -63,16 +59,16 @@ impl Remote {
         // The watcher ends with the process.
         while let Some(event) = changes.recv().await {
             match event {
-                MemberEvent::File {
+                MemberEvent::Kubeconfig {
                     name,
-                    file,
+                    place,
                     kubeconfig: Ok(kubeconfig),
                 } => {
                     let before = clusters.remove(&name);
-                    let started = self.start(process, &name, file, kubeconfig, before);
+                    let started = self.start(process, &name, place, kubeconfig, before);
                     clusters.insert(name, started);
                 }
-                MemberEvent::File {
+                MemberEvent::Kubeconfig {
                     name,
                     kubeconfig: Err(error),
                     ..
@@ -101,7 +97,7 @@ impl Remote {
         &self,
         process: &Serving,
         name: &str,
-        file: PathBuf,
+        place: String,
         kubeconfig: Kubeconfig,
         before: Option<Controlled>,
     ) -> Controlled {
@@ -113,12 +109,12 @@ impl Remote {
                 before.stop().await;
             }
             tracing::info!("kubeconfig added");
-            let (sender, clients) = mpsc::channel(CLIENTS);
+            let (sender, made) = mpsc::channel(CLIENTS);
             let connecting =
-                file_client::keep_connected(cluster.clone(), &file, kubeconfig, sender);
+                clients::keep_connected(cluster.clone(), place.clone(), kubeconfig, sender);
             tokio::select! {
                 () = connecting => {}
-                () = remote.control(&cluster, &file, clients, &state, end) => {}
+                () = remote.control(&cluster, &place, made, &state, end) => {}
             }
             state.remove_cluster(&cluster);
         };
@@ -131,13 +127,13 @@ impl Remote {
     async fn control(
         &self,
         cluster: &str,
-        file: &Path,
+        place: &str,
         mut clients: mpsc::Receiver<Result<Client, KubeconfigError>>,
         state: &ServerState,
         cancel: CancellationToken,
     ) {
         let mut next = cancel
-            .run_until_cancelled(next_client(file, &mut clients))
+            .run_until_cancelled(next_client(place, &mut clients))
             .await;
         while let Some(client) = next.take() {
             let end = cancel.child_token();
@@ -145,7 +141,7 @@ impl Remote {
             tokio::pin!(running);
             tokio::select! {
                 () = &mut running => return,
-                client = next_client(file, &mut clients) => next = Some(client),
+                client = next_client(place, &mut clients) => next = Some(client),
             }
             end.cancel();
             running.await;
@@ -189,14 +185,14 @@ impl Controlled {
 
 /// The next client that could be made. Never ends without one.
 async fn next_client(
-    file: &Path,
+    place: &str,
     clients: &mut mpsc::Receiver<Result<Client, KubeconfigError>>,
 ) -> Client {
     loop {
         match clients.recv().await {
             Some(Ok(client)) => return client,
             Some(Err(error)) => {
-                tracing::warn!(file = %file.display(), %error, "failed to make a client");
+                tracing::warn!(place, %error, "failed to make a client");
             }
             None => std::future::pending().await,
         }

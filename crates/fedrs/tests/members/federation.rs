@@ -168,6 +168,11 @@ impl Federation {
         }
     }
 
+    /// A command that runs `fedrs`.
+    pub(crate) fn command(&self) -> Command {
+        command(self.directory.path())
+    }
+
     /// Starts `fedrs` with `arguments`, without waiting for its end.
     pub(crate) fn start_fedrs(&self, arguments: &str) -> Child {
         let mut command = command(self.directory.path());

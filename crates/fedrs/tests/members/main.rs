@@ -8,6 +8,7 @@ mod approve_by_metrics;
 mod clusters;
 mod commands;
 mod controlled;
+mod discovery;
 mod federation;
 mod lrs;
 mod plan;

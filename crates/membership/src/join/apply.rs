@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::config::Cluster;
 use serde_json::Value;
 
@@ -46,6 +46,8 @@ pub struct JoinRequest {
     pub member_server: Option<String>,
     /// The image of the controller of LocalReplicaSets that is installed in the member, if one is.
     pub replica_sets: Option<String>,
+    /// Whether discovery gets an account of its own in the member, and a Secret on the host.
+    pub with_discovery: bool,
     /// Whether to store a kubeconfig that does not verify the member's certificate.
     pub allow_insecure: bool,
 }
@@ -67,8 +69,24 @@ impl Join<'_> {
     pub(super) fn steps(&self, existing: &ExistingObjects) -> Vec<Step> {
         let mut steps = plan::member_steps(&self.membership, existing, None);
         steps.extend(self.replica_set_steps(existing, None));
-        let host = plan::host_steps(&self.membership, &self.request.labels, existing, None);
-        steps.extend(host);
+        steps.extend(plan::discovery_steps(&self.membership, existing, None));
+        steps.extend(self.host_steps(existing, None, None));
+        steps
+    }
+
+    /// The steps on the host, the MemberCluster last. Without a kubeconfig of the controller, or of discovery, the one in the
+    /// Secret stays.
+    fn host_steps(
+        &self,
+        existing: &ExistingObjects,
+        kubeconfig: Option<&str>,
+        of_discovery: Option<&str>,
+    ) -> Vec<Step> {
+        let (membership, labels) = (&self.membership, &self.request.labels);
+        let mut steps = plan::host_steps(membership, labels, existing, kubeconfig);
+        let discovery = plan::discovery_host_steps(membership, existing, of_discovery);
+        let last = steps.len() - 1;
+        steps.splice(last..last, discovery);
         steps
     }
 
@@ -102,23 +120,58 @@ impl Join<'_> {
             .and_then(|role| role["metadata"]["uid"].as_str());
         let steps = plan::member_steps(&self.membership, existing, owner);
         let replica_sets = self.replica_set_steps(existing, owner);
-        for step in steps[first.len()..].iter().chain(&replica_sets) {
+        let discovery = plan::discovery_steps(&self.membership, existing, owner);
+        let rest = steps[first.len()..].iter();
+        for step in rest.chain(&replica_sets).chain(&discovery) {
             self.apply_step(step, existing, None, reporter).await?;
         }
-        let (stored, token) = self.credentials(existing).await?;
-        let mut kubeconfig = None;
-        if let Some(stored) = stored {
-            kubeconfig = Some(stored.to_yaml(&self.membership.name, &self.membership.account())?);
+        self.apply_on_host(existing, reporter).await
+    }
+
+    async fn apply_on_host(
+        &self,
+        existing: &ExistingObjects,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Error> {
+        let account = self.membership.account();
+        let (kubeconfig, token) = self
+            .kubeconfig(existing, &account, existing.secret.as_ref())
+            .await?;
+        if kubeconfig.is_some() {
             for warning in stored_kubeconfig::warnings(&self.connection) {
                 reporter.warn(warning);
             }
         }
-        let kubeconfig = kubeconfig.as_deref();
-        for step in plan::host_steps(&self.membership, &self.request.labels, existing, kubeconfig) {
-            let token = token.as_ref().filter(|_| step.object.is::<Secret>());
+        let (mut of_discovery, mut token_of_discovery) = (None, None);
+        if self.membership.discovery {
+            let account = self.membership.discovery_account();
+            let secret = existing.discovery_secret();
+            (of_discovery, token_of_discovery) =
+                self.kubeconfig(existing, &account, secret).await?;
+        }
+        let tokens = [
+            (self.membership.secret_ref(), token),
+            (self.membership.discovery_secret_ref(), token_of_discovery),
+        ];
+        let steps = self.host_steps(existing, kubeconfig.as_deref(), of_discovery.as_deref());
+        for step in steps {
+            let token = tokens.iter().find(|(secret, _)| *secret == step.object);
+            let token = token.and_then(|(_, token)| token.as_ref());
             self.apply_step(&step, existing, token, reporter).await?;
         }
         Ok(())
+    }
+
+    /// The kubeconfig of `account` that its `secret` has to have, if that has to change, and the token in it, if that is new.
+    async fn kubeconfig(
+        &self,
+        existing: &ExistingObjects,
+        account: &str,
+        secret: Option<&Value>,
+    ) -> Result<(Option<String>, Option<NewToken>), Error> {
+        let (stored, token) = self.credentials(existing, account, secret).await?;
+        let stored = stored.map(|stored| stored.to_yaml(&self.membership.name, account));
+        Ok((stored.transpose()?, token))
     }
 
     /// Applies one step. Returns the object if it was written.
@@ -162,21 +215,29 @@ impl Join<'_> {
         Ok(written)
     }
 
-    /// Decides which kubeconfig the Secret holds: the stored token stays while the member accepts it.
-    async fn credentials(&self, existing: &ExistingObjects) -> Result<Credentials, RequestError> {
-        let Some(secret) = &existing.secret else {
-            return self.new_token(None).await;
+    /// Decides which kubeconfig the `secret` of `account` holds: the stored token stays while the member accepts it.
+    async fn credentials(
+        &self,
+        existing: &ExistingObjects,
+        account: &str,
+        secret: Option<&Value>,
+    ) -> Result<Credentials, RequestError> {
+        let Some(secret) = secret else {
+            return self.new_token(account, None).await;
         };
         let Some(stored) = StoredKubeconfig::of_secret(secret) else {
-            return self.new_token(Some(TokenProblem::Unreadable)).await;
+            let unreadable = Some(TokenProblem::Unreadable);
+            return self.new_token(account, unreadable).await;
         };
         // An API server accepts the token of a deleted account for some more seconds.
-        if !existing.has_account() {
-            return self.new_token(Some(TokenProblem::AccountDeleted)).await;
+        if !existing.has_account(account) {
+            let deleted = Some(TokenProblem::AccountDeleted);
+            return self.new_token(account, deleted).await;
         }
-        let problem = token::check(self.clusters.member, &self.membership, &stored).await?;
+        let member = self.clusters.member;
+        let problem = token::check(member, &self.membership, account, &stored).await?;
         if problem.is_some() {
-            return self.new_token(problem).await;
+            return self.new_token(account, problem).await;
         }
         if stored.connects_as(&self.connection) {
             return Ok((None, None));
@@ -189,20 +250,25 @@ impl Join<'_> {
         Ok((Some(reconnected), None))
     }
 
-    /// Requests a new token, which replaces one with the problem `replaces`. A dry run requests none.
-    async fn new_token(&self, replaces: Option<TokenProblem>) -> Result<Credentials, RequestError> {
+    /// Requests a new token of `account`, which replaces one with the problem `replaces`. A dry run requests none.
+    async fn new_token(
+        &self,
+        account: &str,
+        replaces: Option<TokenProblem>,
+    ) -> Result<Credentials, RequestError> {
         let mut text = String::new();
         let mut new = None;
         if self.request.mode == WriteMode::Persist {
             let token = token::request(
                 self.clusters.member,
                 &self.membership,
+                account,
                 self.request.token_duration,
             )
             .await?;
             text = token.token;
             new = Some(NewToken {
-                account: self.membership.account(),
+                account: account.to_owned(),
                 expires: token.expiration_timestamp.0,
                 replaces,
             });

@@ -33,7 +33,8 @@ pub(super) fn conflicts(membership: &Membership, existing: &ExistingObjects) -> 
     }
     let member = existing.member_cluster(&membership.name);
     conflicts.extend(member.and_then(|member| source_conflict(&membership.name, member)));
-    conflicts.extend(existing.secret.as_ref().and_then(secret_conflict));
+    let secrets = [existing.secret.as_ref(), existing.discovery_secret()];
+    conflicts.extend(secrets.into_iter().flatten().filter_map(secret_conflict));
     conflicts
 }
 

@@ -77,6 +77,7 @@ pub async fn join(
             host_id: host_info.id,
             cluster_id: member_info.id,
             namespaces: request.namespaces.resolve(host, &request.name).await?,
+            discovery: request.with_discovery,
         },
         connection,
     };

@@ -17,6 +17,7 @@ use kube::{Api, api::PostParams};
 use super::plan::Step;
 use crate::{
     cluster_client::{Clusters, RequestError},
+    discovery_account,
     membership::Membership,
     object::{ObjectRef, Write},
     replica_set_controller,
@@ -29,9 +30,10 @@ const CONCURRENT_REVIEWS: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Permission {
     review: AccessReview,
-    /// For a permission that join grants to the controller: the user doesn't need it if all of these are granted. Empty for
-    /// others.
+    /// For a permission that join grants: the user doesn't need it if all of these are granted. Empty for others.
     alternatives: Vec<AccessReview>,
+    /// To whom join grants it.
+    grantee: &'static str,
 }
 
 impl fmt::Display for Permission {
@@ -39,7 +41,7 @@ impl fmt::Display for Permission {
         self.review.fmt(f)?;
         match *self.alternatives {
             [] => Ok(()),
-            _ => f.write_str(", which join grants to the controller"),
+            _ => write!(f, ", which join grants to {}", self.grantee),
         }
     }
 }
@@ -81,6 +83,7 @@ impl From<AccessReview> for Permission {
         Self {
             review,
             alternatives: Vec::new(),
+            grantee: "",
         }
     }
 }
@@ -110,8 +113,12 @@ impl AccessReview {
     }
 }
 
-/// The permissions to read the existing objects, and `others` in the member.
-pub(super) fn for_reads(membership: &Membership, others: &[ObjectRef]) -> Vec<Permission> {
+/// The permissions to read the existing objects, and others in the member and on the host.
+pub(super) fn for_reads(
+    membership: &Membership,
+    in_member: &[ObjectRef],
+    on_host: &[ObjectRef],
+) -> Vec<Permission> {
     let system = ObjectRef::cluster_scoped::<Namespace>("kube-system");
     let all_members = ObjectRef::cluster_scoped::<MemberCluster>("");
     let mut reads = vec![AccessReview::of(ClusterType::Host, "list", &all_members)];
@@ -133,25 +140,32 @@ pub(super) fn for_reads(membership: &Membership, others: &[ObjectRef]) -> Vec<Pe
             &ObjectRef::of(&manifest),
         ));
     }
-    let others = others.iter();
-    reads.extend(others.map(|object| AccessReview::of(ClusterType::Member, "get", object)));
+    for (cluster, objects) in [
+        (ClusterType::Member, in_member),
+        (ClusterType::Host, on_host),
+    ] {
+        let objects = objects.iter();
+        reads.extend(objects.map(|object| AccessReview::of(cluster, "get", object)));
+    }
     reads.into_iter().map(Permission::from).collect()
 }
 
-/// The permissions to apply `steps` and to request a token.
+/// The permissions to apply `steps` and to request tokens.
 pub(super) fn for_writes(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
     let mut permissions: Vec<Permission> = steps.iter().filter_map(for_step).collect();
     permissions.extend(for_grants(membership, steps));
-    let token = ResourceAttributes {
-        resource: Some("serviceaccounts".to_owned()),
-        subresource: Some("token".to_owned()),
-        namespace: Some(membership.namespace.clone()),
-        name: Some(membership.account()),
-        verb: Some("create".to_owned()),
-        ..ResourceAttributes::default()
-    };
-    let token = AccessReview::new(ClusterType::Member, token);
-    permissions.push(token.into());
+    let of_discovery = membership.discovery.then(|| membership.discovery_account());
+    for account in [membership.account()].into_iter().chain(of_discovery) {
+        let token = ResourceAttributes {
+            resource: Some("serviceaccounts".to_owned()),
+            subresource: Some("token".to_owned()),
+            namespace: Some(membership.namespace.clone()),
+            name: Some(account),
+            verb: Some("create".to_owned()),
+            ..ResourceAttributes::default()
+        };
+        permissions.push(AccessReview::new(ClusterType::Member, token).into());
+    }
     permissions
 }
 
@@ -167,8 +181,8 @@ fn for_step(step: &Step) -> Option<Permission> {
 /// RBAC lets users grant only permissions that they have, both in a role and by binding it, unless they may `escalate` the
 /// role and `bind` it.
 fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
-    let write = |kind: &str, role: &ObjectRef| {
-        let mut steps = steps.iter();
+    let write = |cluster: ClusterType, kind: &str, role: &ObjectRef| {
+        let mut steps = steps.iter().filter(|step| step.cluster == cluster);
         let is_of = |object: &ObjectRef| {
             object.kind.kind == kind
                 && (&object.namespace, &object.name) == (&role.namespace, &role.name)
@@ -177,46 +191,59 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
         step.map_or(&Write::None, |step| &step.write)
     };
     let mut permissions = Vec::new();
-    let of_replica_sets = replica_set_controller::grants(membership);
-    let manifests = membership.controller_account().manifests();
-    for manifest in manifests.into_iter().chain(of_replica_sets) {
+    let [in_member, on_host] = discovery_account::grants(membership);
+    let of_controllers = [
+        membership.controller_account().manifests(),
+        replica_set_controller::grants(membership),
+    ];
+    for (cluster, grantee, manifest) in [
+        (
+            ClusterType::Member,
+            "the controller",
+            of_controllers.concat(),
+        ),
+        (ClusterType::Member, "discovery", in_member),
+        (ClusterType::Host, "discovery", on_host),
+    ]
+    .into_iter()
+    .flat_map(|(cluster, grantee, manifests)| {
+        let manifests = manifests.into_iter();
+        manifests.map(move |manifest| (cluster, grantee, manifest))
+    }) {
         if manifest.grants().is_empty() {
             continue;
         }
         let role = ObjectRef::of(&manifest.to_value());
         let mut alternatives = Vec::new();
         let mut escalated = role.clone();
-        if matches!(write(&role.kind.kind, &role), Write::Create(_)) {
+        if matches!(write(cluster, &role.kind.kind, &role), Write::Create(_)) {
             // The API server authorizes the creation without a name.
             escalated.name.clear();
         }
-        if *write(&role.kind.kind, &role) != Write::None {
-            alternatives.push(AccessReview::of(
-                ClusterType::Member,
-                "escalate",
-                &escalated,
-            ));
+        if *write(cluster, &role.kind.kind, &role) != Write::None {
+            alternatives.push(AccessReview::of(cluster, "escalate", &escalated));
         }
         let binding = format!("{}Binding", role.kind.kind);
-        if *write(&binding, &role) != Write::None {
-            alternatives.push(AccessReview::of(ClusterType::Member, "bind", &role));
+        if *write(cluster, &binding, &role) != Write::None {
+            alternatives.push(AccessReview::of(cluster, "bind", &role));
         }
         if alternatives.is_empty() {
             continue;
         }
         for grant in manifest.grants() {
-            let granted = reviews(&grant.rule, role.namespace.as_deref()).into_iter();
+            let granted = reviews(cluster, &grant.rule, role.namespace.as_deref()).into_iter();
             permissions.extend(granted.map(|review| Permission {
                 review,
                 alternatives: alternatives.clone(),
+                grantee,
             }));
         }
     }
     permissions
 }
 
-/// A review of each permission that a rule grants in a member.
-fn reviews(rule: &PolicyRule, namespace: Option<&str>) -> Vec<AccessReview> {
+/// A review of each permission that a rule grants in a cluster.
+fn reviews(cluster: ClusterType, rule: &PolicyRule, namespace: Option<&str>) -> Vec<AccessReview> {
     let list = |values: &Option<Vec<String>>| values.clone().unwrap_or_default();
     let names = match &rule.resource_names {
         Some(names) => names.iter().cloned().map(Some).collect(),
@@ -232,7 +259,6 @@ fn reviews(rule: &PolicyRule, namespace: Option<&str>) -> Vec<AccessReview> {
                 }),
                 ..SelfSubjectAccessReviewSpec::default()
             };
-            let cluster = ClusterType::Member;
             reviews.push(AccessReview { cluster, spec });
         }
         for group in list(&rule.api_groups) {
@@ -251,7 +277,7 @@ fn reviews(rule: &PolicyRule, namespace: Option<&str>) -> Vec<AccessReview> {
                         verb: Some(verb.clone()),
                         ..ResourceAttributes::default()
                     };
-                    AccessReview::new(ClusterType::Member, attributes)
+                    AccessReview::new(cluster, attributes)
                 }));
             }
         }

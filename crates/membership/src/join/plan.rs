@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::{
+    discovery_account,
     membership::Membership,
     object::{ObjectRef, Write, required_write},
     replica_set_controller,
@@ -30,13 +31,24 @@ pub(super) struct ExistingObjects {
     pub(super) namespaces: Vec<Option<Value>>,
     /// The objects of [`replica_set_controller::manifests`], in the same order, if they are to be installed.
     pub(super) replica_sets: Vec<Option<Value>>,
+    /// The objects of [`discovery_account::member_manifests`], in the same order, if they are to be created.
+    pub(super) discovery_in_member: Vec<Option<Value>>,
+    /// The objects of [`discovery_account::host_manifests`], in the same order: the Secret first.
+    pub(super) discovery_on_host: Vec<Option<Value>>,
 }
 
 impl ExistingObjects {
-    /// Whether the controller's ServiceAccount exists in the member.
-    pub(super) fn has_account(&self) -> bool {
-        let mut objects = self.member_objects.iter().flatten();
-        objects.any(|object| object["kind"] == "ServiceAccount")
+    /// Whether the ServiceAccount `name` exists in the member.
+    pub(super) fn has_account(&self, name: &str) -> bool {
+        let objects = self.member_objects.iter().chain(&self.discovery_in_member);
+        let mut objects = objects.flatten();
+        objects
+            .any(|object| object["kind"] == "ServiceAccount" && object["metadata"]["name"] == name)
+    }
+
+    /// The Secret of discovery on the host.
+    pub(super) fn discovery_secret(&self) -> Option<&Value> {
+        self.discovery_on_host.first()?.as_ref()
     }
 
     /// Whether the namespace `name` exists in a cluster.
@@ -73,15 +85,7 @@ pub(super) fn member_steps(
     owner: Option<&str>,
 ) -> Vec<Step> {
     let manifests = membership.member_manifests(owner_uid(existing, owner));
-    let objects = existing
-        .member_objects
-        .iter()
-        .chain(std::iter::repeat(&None));
-    let steps = manifests.iter().zip(objects).map(|(manifest, live)| Step {
-        cluster: ClusterType::Member,
-        object: ObjectRef::of(manifest),
-        write: required_write(manifest, live.as_ref()),
-    });
+    let steps = required_steps(ClusterType::Member, &manifests, &existing.member_objects);
     let live = existing.member_namespace.as_ref();
     let namespace = namespace_step(ClusterType::Member, &membership.namespace, live);
     let mut steps: Vec<Step> = std::iter::once(namespace).chain(steps).collect();
@@ -108,6 +112,41 @@ pub(super) fn replica_set_steps(
         cluster: ClusterType::Member,
         object: ObjectRef::of(manifest),
         write: replica_set_controller::write(membership, manifest, live.as_ref()),
+    });
+    steps.collect()
+}
+
+/// The steps that create the account of discovery in the member; none without it. `owner` as in [`member_steps`].
+pub(super) fn discovery_steps(
+    membership: &Membership,
+    existing: &ExistingObjects,
+    owner: Option<&str>,
+) -> Vec<Step> {
+    let manifests = discovery_account::member_manifests(membership, owner_uid(existing, owner));
+    required_steps(
+        ClusterType::Member,
+        &manifests,
+        &existing.discovery_in_member,
+    )
+}
+
+/// The steps on the host for discovery; none without it. Without `kubeconfig` the one in the Secret stays.
+pub(super) fn discovery_host_steps(
+    membership: &Membership,
+    existing: &ExistingObjects,
+    kubeconfig: Option<&str>,
+) -> Vec<Step> {
+    let manifests = discovery_account::host_manifests(membership, kubeconfig);
+    required_steps(ClusterType::Host, &manifests, &existing.discovery_on_host)
+}
+
+/// The steps for `manifests`, of which `live` are the objects in the same order, as far as they exist.
+fn required_steps(cluster: ClusterType, manifests: &[Value], live: &[Option<Value>]) -> Vec<Step> {
+    let live = live.iter().chain(std::iter::repeat(&None));
+    let steps = manifests.iter().zip(live).map(|(manifest, live)| Step {
+        cluster,
+        object: ObjectRef::of(manifest),
+        write: required_write(manifest, live.as_ref()),
     });
     steps.collect()
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error,
     cluster_client::{ClusterClient, Clusters, RequestError},
-    member_cluster,
+    discovery_account, member_cluster,
     membership::Membership,
     object::ObjectRef,
     replica_set_controller,
@@ -83,6 +83,17 @@ fn supported_version(cluster: ClusterType, info: Info) -> Result<String, Problem
     }
 }
 
+/// What a join creates only if it is asked to.
+struct OtherObjects {
+    replica_sets: Vec<ObjectRef>,
+    discovery_in_member: Vec<ObjectRef>,
+    discovery_on_host: Vec<ObjectRef>,
+}
+
+fn refs(manifests: &[Value]) -> Vec<ObjectRef> {
+    manifests.iter().map(ObjectRef::of).collect()
+}
+
 /// Reads the existing objects, and checks for conflicts and missing permissions for `steps`.
 pub(super) async fn preflight(
     clusters: &Clusters<'_>,
@@ -95,13 +106,18 @@ pub(super) async fn preflight(
     } else {
         Vec::new()
     };
-    let replica_sets: Vec<_> = replica_sets.iter().map(ObjectRef::of).collect();
-    let reads = permissions::for_reads(membership, &replica_sets);
+    let others = OtherObjects {
+        replica_sets: refs(&replica_sets),
+        discovery_in_member: refs(&discovery_account::member_manifests(membership, "")),
+        discovery_on_host: refs(&discovery_account::host_manifests(membership, None)),
+    };
+    let in_member = [&*others.replica_sets, &*others.discovery_in_member].concat();
+    let reads = permissions::for_reads(membership, &in_member, &others.discovery_on_host);
     let mut missing = permissions::missing(clusters, reads).await?;
     let mut problems = Vec::new();
     let mut existing = ExistingObjects::default();
     if missing.is_empty() {
-        existing = read(clusters, membership, &replica_sets).await?;
+        existing = read(clusters, membership, &others).await?;
         problems = conflicts(membership, &existing);
     }
     let writes = permissions::for_writes(membership, &steps(&existing));
@@ -145,7 +161,7 @@ async fn get_all(
 async fn read(
     clusters: &Clusters<'_>,
     membership: &Membership,
-    replica_sets: &[ObjectRef],
+    others: &OtherObjects,
 ) -> Result<ExistingObjects, RequestError> {
     let Clusters { host, member } = clusters;
     let manifests = membership.member_manifests("");
@@ -164,6 +180,8 @@ async fn read(
         member_objects,
         namespaces,
         replica_sets,
+        discovery_in_member,
+        discovery_on_host,
     ) = futures::try_join!(
         host.list(""),
         host.get(&namespace),
@@ -171,7 +189,9 @@ async fn read(
         member.get(&namespace),
         get_all(member, &objects),
         get_all(member, &listed),
-        get_all(member, replica_sets),
+        get_all(member, &others.replica_sets),
+        get_all(member, &others.discovery_in_member),
+        get_all(host, &others.discovery_on_host),
     )?;
     Ok(ExistingObjects {
         member_namespace,
@@ -181,6 +201,8 @@ async fn read(
         members,
         namespaces,
         replica_sets,
+        discovery_in_member,
+        discovery_on_host,
     })
 }
 

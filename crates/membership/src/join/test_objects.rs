@@ -15,6 +15,7 @@ pub(super) fn membership() -> Membership {
         host_id: "1a2b3c4d-host".to_owned(),
         cluster_id: "eu-uid".to_owned(),
         namespaces: None,
+        discovery: false,
     }
 }
 
@@ -37,6 +38,8 @@ pub(super) fn complete() -> ExistingObjects {
         host_namespace: Some(stored(Membership::namespace_manifest("system"))),
         namespaces: Vec::new(),
         replica_sets: Vec::new(),
+        discovery_in_member: Vec::new(),
+        discovery_on_host: Vec::new(),
         secret: Some(stored(membership.secret_manifest(Some("kubeconfig")))),
         members: vec![serde_json::from_value(member).unwrap()],
     }

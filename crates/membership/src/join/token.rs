@@ -1,4 +1,4 @@
-//! The token of the controller's ServiceAccount in a member: whether the stored one is valid, and a new one.
+//! The token of a ServiceAccount in a member: whether the stored one is valid, and a new one.
 
 use std::time::Duration;
 
@@ -18,26 +18,23 @@ use crate::{
 pub(super) async fn check(
     member: &ClusterClient,
     membership: &Membership,
+    account: &str,
     stored: &StoredKubeconfig,
 ) -> Result<Option<TokenProblem>, RequestError> {
     let mut config = member.config().clone();
     config.auth_info = stored.user.clone();
-    let account = ClusterClient::new(member.cluster_type, config)?;
-    let reviews: Api<SelfSubjectReview> = Api::all(account.client());
+    let client = ClusterClient::new(member.cluster_type, config)?;
+    let reviews: Api<SelfSubjectReview> = Api::all(client.client());
     let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
     let request = reviews.create(&parameters, &review);
-    let response = account.call("review the stored token", request).await;
+    let response = client.call("review the stored token", request).await;
     let review = match response {
         Err(error) if error.code() == Some(401) => return Ok(Some(TokenProblem::Rejected)),
         review => review?,
     };
     let user = review.status.and_then(|status| status.user_info);
     let name = user.and_then(|user| user.username).unwrap_or_default();
-    let expected = format!(
-        "system:serviceaccount:{}:{}",
-        membership.namespace,
-        membership.account()
-    );
+    let expected = format!("system:serviceaccount:{}:{account}", membership.namespace);
     Ok((name != expected).then_some(TokenProblem::OtherAccount))
 }
 
@@ -45,10 +42,10 @@ pub(super) async fn check(
 pub(super) async fn request(
     member: &ClusterClient,
     membership: &Membership,
+    account: &str,
     duration: Duration,
 ) -> Result<TokenRequestStatus, RequestError> {
-    let (namespace, account) = (&membership.namespace, membership.account());
-    let (path, request) = token_request(namespace, &account, duration.as_secs());
+    let (path, request) = token_request(&membership.namespace, account, duration.as_secs());
     let operation = format!("request a token for serviceaccount/{account}");
     // Not a typed request: the client would log a response that it can't decode.
     let response = member

@@ -27,6 +27,7 @@ use crate::{
     cleanup::{self, Actor},
     cluster_client::{ClusterClient, RequestError},
     controller_lease::{ControllerState, LeaseWatch},
+    discovery_account,
     federated_set::{self, SetObject},
     member_cluster,
     membership::{Membership, created_by_join, secret_name},
@@ -205,6 +206,7 @@ impl<'a> Uninstall<'a> {
             let cleaned = cleanup::delete_account(&client, &membership, actor, reporter).await;
             cleanup::report_if_incomplete(cleaned, &membership, reporter);
         }
+        discovery_account::delete_on_host(self.host, &membership, reporter).await?;
         let secret = secret.map(|_| membership.secret_ref());
         for object in [membership.member_cluster_ref()].into_iter().chain(secret) {
             cleanup::delete(self.host, object, reporter).await?;
@@ -220,6 +222,7 @@ impl<'a> Uninstall<'a> {
             host_id: self.host_id.clone(),
             cluster_id: String::new(),
             namespaces: None,
+            discovery: false,
         }
     }
 }

@@ -103,7 +103,12 @@ impl Cluster {
 
     /// The kubeconfig in the Secret of a member, if this is its host.
     pub(crate) fn stored_kubeconfig(&self, member: &str) -> Option<Value> {
-        let secret = self.get("v1", "Secret", NAMESPACE, &format!("member-{member}"))?;
+        self.kubeconfig_in(&format!("member-{member}"))
+    }
+
+    /// The kubeconfig in a Secret of the host.
+    pub(crate) fn kubeconfig_in(&self, secret: &str) -> Option<Value> {
+        let secret = self.get("v1", "Secret", NAMESPACE, secret)?;
         let encoded: k8s_openapi::ByteString =
             serde_json::from_value(secret["data"]["kubeconfig"].clone()).unwrap();
         let yaml = String::from_utf8(encoded.0).unwrap();

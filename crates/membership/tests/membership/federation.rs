@@ -13,6 +13,7 @@ use membership::{
     uninstall::{Uninstall, UninstallRequest},
     unjoin::{Unjoin, UnjoinMode, UnjoinRequest},
 };
+use serde_json::{Value, json};
 use sim_cluster::{Kubeconfig, User};
 use tempfile::TempDir;
 
@@ -188,6 +189,37 @@ impl Federation {
         ClusterClient::new(ClusterType::Host, config).unwrap()
     }
 
+    /// Reads `path` in the member `eu` with the kubeconfig of this Secret on the host.
+    pub(crate) async fn get_as(&self, secret: &str, path: &str) -> Result<Value, String> {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        self.send_as(secret, request).await
+    }
+
+    /// Requests a token in the member `eu`, with the kubeconfig of this Secret on the host.
+    pub(crate) async fn request_token_as(&self, secret: &str, path: &str) -> Result<Value, String> {
+        let request =
+            json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(request.to_string().into_bytes())
+            .unwrap();
+        self.send_as(secret, request).await
+    }
+
+    async fn send_as(
+        &self,
+        secret: &str,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<Value, String> {
+        let kubeconfig = self.host.kubeconfig_in(secret).unwrap();
+        self.write("stored.yaml", &kubeconfig.to_string());
+        let source = self.kubeconfig("stored.yaml");
+        let config = source.config(source.read().unwrap()).await.unwrap();
+        let client = kube::Client::try_from(config).unwrap();
+        let response = client.request(request).await;
+        response.map_err(|error| error.to_string())
+    }
+
     /// A join of the member `name`, which does not wait for a controller.
     pub(crate) fn join_request(&self, name: &str) -> JoinRequest {
         JoinRequest {
@@ -202,6 +234,7 @@ impl Federation {
             member: self.kubeconfig(&format!("{name}.yaml")),
             member_server: None,
             replica_sets: None,
+            with_discovery: false,
             allow_insecure: false,
         }
     }

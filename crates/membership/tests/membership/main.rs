@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't continue ends")]
 
 mod clusters;
+mod discovery;
 mod federation;
 mod join;
 mod replica_sets;

@@ -66,6 +66,15 @@ pub enum KubeconfigError {
     /// Two files of the --members directory have the name of one member.
     #[error("two files have this name")]
     TwoFiles,
+    /// A MemberCluster without a Secret for discovery.
+    #[error("spec.discoverySecretRef is not set: run `fedrs join` with --with-discovery")]
+    NoReference,
+    /// A Secret that is named and does not exist.
+    #[error("it does not exist, or its type is not {type_}", type_ = fedrs_api::names::KUBECONFIG_TYPE)]
+    NoSecret,
+    /// A Secret that must not be read.
+    #[error("it can't be read: {0}")]
+    SecretForbidden(String),
     /// A Secret without the key.
     #[error("the Secret has no key {0:?}")]
     NoKey(&'static str),

@@ -1,6 +1,6 @@
-//! Clients of a kubeconfig file of the directory, for a process that is not the controller of a federation.
+//! Clients of a member's kubeconfig, for a process that is not the controller of a federation.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use controller_base::clock::Clock;
 use kube::Client;
@@ -12,17 +12,17 @@ use super::{
     sources::{Origin, Source},
 };
 
-/// Sends a client of the `kubeconfig` in `file` of the member `name`, or why there is none: again when a file that it names
+/// Sends a client of the `kubeconfig` at `place` of the member `name`, or why there is none: again when a file that it names
 /// changes, before the credentials of a plugin expire, and after a failure. Ends when nobody receives any more.
 pub async fn keep_connected(
     name: String,
-    file: &Path,
+    place: String,
     kubeconfig: Kubeconfig,
     clients: mpsc::Sender<Result<Client, KubeconfigError>>,
 ) {
     let source = Source {
         origin: Origin::File,
-        place: file.display().to_string(),
+        place,
         kubeconfig: Ok(kubeconfig.clone()),
         secret: None,
     };

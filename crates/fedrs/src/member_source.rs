@@ -1,4 +1,4 @@
-//! The members of a process: a directory of kubeconfigs.
+//! The members of a process: a directory of kubeconfigs, or the members that have joined.
 //!
 //! ```text
 //! kubeconfig added, changed --> client --> the member is set
@@ -8,7 +8,8 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use federation_controller::members::{
-    MemberEvent, directory, file_client,
+    MemberEvent, clients, directory,
+    joined::{JoinedMembers, watch_members},
     kubeconfig::{Kubeconfig, KubeconfigError},
 };
 use kube::Client;
@@ -26,6 +27,14 @@ type Connected = (String, Result<Client, KubeconfigError>);
 /// The tasks that make the clients of members, by name.
 type Connecting = BTreeMap<String, AbortOnDropHandle<()>>;
 
+/// Where members are from.
+pub(crate) enum MemberSource {
+    /// A directory with a kubeconfig for each.
+    Directory(PathBuf),
+    /// Those that have joined this host.
+    Joined(Client, JoinedMembers),
+}
+
 /// What has members.
 pub(crate) trait Members {
     /// There is such a member.
@@ -38,15 +47,24 @@ pub(crate) trait Members {
     fn complete(&mut self);
 }
 
-/// Keeps `members` those in `directory`, until `cancel`.
+impl MemberSource {
+    async fn watch(self, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
+        match self {
+            Self::Directory(directory) => directory::watch(directory, events, cancel).await,
+            Self::Joined(host, members) => watch_members(host, members, events, cancel).await,
+        }
+    }
+}
+
+/// Keeps `members` those of `source`, until `cancel`.
 pub(crate) async fn follow(
-    directory: PathBuf,
+    source: MemberSource,
     members: &mut impl Members,
     cancel: CancellationToken,
 ) {
     let (events, mut changes) = mpsc::channel(BUFFERED);
     let (clients, mut connected) = mpsc::channel::<Connected>(BUFFERED);
-    let watching = tokio::spawn(directory::watch(directory, events, cancel));
+    let watching = tokio::spawn(source.watch(events, cancel));
     let mut connecting = Connecting::new();
     loop {
         tokio::select! {
@@ -75,19 +93,19 @@ fn apply(
     clients: &mpsc::Sender<Connected>,
 ) {
     match event {
-        MemberEvent::File {
+        MemberEvent::Kubeconfig {
             name,
-            file,
+            place,
             kubeconfig,
         } => {
             members.add(&name);
             match kubeconfig {
                 Ok(kubeconfig) => {
-                    let task = connect(name.clone(), file, kubeconfig, clients.clone());
+                    let task = connect(name.clone(), place, kubeconfig, clients.clone());
                     connecting.insert(name, task);
                 }
                 Err(error) => {
-                    tracing::warn!(cluster = name, %error, "invalid kubeconfig: an earlier one stays in use");
+                    tracing::warn!(cluster = name, place, %error, "no kubeconfig, or an invalid one: one that is in use stays so");
                 }
             }
         }
@@ -105,7 +123,7 @@ fn apply(
 /// Makes the clients of a member from its kubeconfig, until it is dropped.
 fn connect(
     name: String,
-    file: PathBuf,
+    place: String,
     kubeconfig: Kubeconfig,
     clients: mpsc::Sender<Connected>,
 ) -> AbortOnDropHandle<()> {
@@ -119,7 +137,7 @@ fn connect(
             }
         };
         tokio::select! {
-            () = file_client::keep_connected(name.clone(), &file, kubeconfig, sender) => {}
+            () = clients::keep_connected(name.clone(), place, kubeconfig, sender) => {}
             () = forward => {}
         }
     }))
