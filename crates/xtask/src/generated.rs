@@ -17,7 +17,7 @@ pub(crate) struct Generated {
 }
 
 /// The directory of files that the Helm chart loads: Helm reads none from outside a chart.
-const CHART: &str = "deploy/helm/fedrs/files";
+pub(crate) const CHART: &str = "deploy/helm/fedrs/files";
 
 /// A file of `config/` and its copy in the chart, with their contents.
 pub(crate) fn with_copy(config: &str, chart: &str, text: &str) -> [(String, String); 2] {

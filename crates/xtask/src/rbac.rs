@@ -1,12 +1,12 @@
 //! The RBAC manifests in `config/rbac`: of the host, with a copy in the Helm chart, and of a member. That of the controller of
-//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, with or without statuses, for
-//! authorization, and of a member.
+//! LocalReplicaSets is beside its CRD, with its Deployment. Those of discovery are of the host, with or without statuses, and for
+//! authorization, with copies in the chart, and of a member.
 
 use controller_base::rbac::to_yaml;
 use federation_controller::rbac::ControllerAccount;
 use fedrs_api::ClusterType::{Host, Member};
 
-use crate::generated::{Generated, with_copy};
+use crate::generated::{CHART, Generated, with_copy};
 
 /// The files with their contents.
 pub(crate) fn all() -> [Generated; 4] {
@@ -44,15 +44,17 @@ fn discovery() -> Generated {
         ("authorizer", authorizer_manifests(None, None)),
         ("member", manifests(Member, None, None)),
     ];
-    let files = files.map(|(name, manifests)| {
-        let path = format!("config/discovery/rbac-{name}.yaml");
-        (path, to_yaml(&manifests))
+    let files = files.into_iter().flat_map(|(name, manifests)| {
+        let path = format!("discovery/rbac-{name}.yaml");
+        with_copy(&path, &path, &to_yaml(&manifests))
     });
+    // Charts have nothing for members.
+    let of_member = format!("{CHART}/discovery/rbac-member.yaml");
     Generated {
         task: "rbac",
         source: "crates/discovery/src/rbac.rs",
         subject: "the rules",
-        files: files.into(),
+        files: files.filter(|(path, _)| *path != of_member).collect(),
     }
 }
 

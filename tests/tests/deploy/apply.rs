@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     host::{Host, repository, wait_until},
     objects::{pod_of, read},
-    render::{IN_MEMBER, NAMESPACE, kustomize, template},
+    render::{DISCOVERY, IN_MEMBER, NAMESPACE, kustomize, template},
 };
 
 /// Applies server-side with strict validation, and takes over conflicting fields.
@@ -27,6 +27,7 @@ pub(crate) fn both_overlays_and_the_chart_are_accepted_without_a_warning(host: &
         kustomize(host, "three"),
         template(host, &[]),
         template(host, &IN_MEMBER),
+        template(host, &[DISCOVERY]),
         kustomize(host, "replica-set-controller-three"),
         kustomize(host, "replica-set-controller"),
         kustomize(host, "discovery"),
@@ -60,6 +61,7 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
         (kustomize(host, "replica-set-controller"), of_member),
         (template(host, &IN_MEMBER), of_member),
         (kustomize(host, "discovery"), "Deployment/fedrs-discovery"),
+        (template(host, &[DISCOVERY]), "Deployment/fedrs-discovery"),
     ] {
         let pod = pod_of(&read(&rendered)[deployment]);
         host.must(&create, &pod.to_string());

@@ -21,7 +21,7 @@ use self::host::Host;
 /// A test.
 type Test = fn(&Host);
 
-const TESTS: [(&str, Test); 18] = [
+const TESTS: [(&str, Test); 19] = [
     (
         "kustomize::one_replica_has_no_disruption_budget_and_three_have",
         render::one_replica_has_no_disruption_budget_and_three_have,
@@ -34,6 +34,10 @@ const TESTS: [(&str, Test); 18] = [
     (
         "helm::the_defaults_are_the_overlay_one",
         render::the_defaults_are_the_overlay_one,
+    ),
+    (
+        "helm::discovery_is_its_overlay",
+        render::discovery_is_its_overlay,
     ),
     (
         "helm::three_replicas_are_the_overlay_three",

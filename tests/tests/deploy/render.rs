@@ -116,6 +116,59 @@ pub(crate) fn the_controller_of_a_member_is_its_overlay(host: &Host) {
     assert_eq!(*image, format!("fedrs:{}", env!("CARGO_PKG_VERSION")));
 }
 
+/// The value that adds discovery to a release.
+pub(crate) const DISCOVERY: &str = "discovery.enabled=true";
+
+pub(crate) fn discovery_is_its_overlay(host: &Host) {
+    let overlay = overlay(host, "discovery");
+    let mut both = chart(host, &[DISCOVERY]);
+    both.retain(|name, _| overlay.contains_key(name));
+    assert_same(&both, &overlay);
+    let arguments = |values: &[&str]| {
+        let chart = chart(host, &[&[DISCOVERY], values].concat());
+        let pod = &chart["Deployment/fedrs-discovery"]["spec"]["template"]["spec"];
+        let arguments = pod["containers"][0]["args"].as_array().unwrap();
+        let arguments = arguments
+            .iter()
+            .map(|argument| argument.as_str().unwrap().to_owned());
+        (arguments.collect::<Vec<_>>(), chart)
+    };
+    let (given, chart) = arguments(&[
+        "discovery.dns.enabled=true",
+        "discovery.membersSecret=members",
+    ]);
+    for argument in [
+        "--dns=0.0.0.0:9453",
+        "--anonymous-dns",
+        "--members=/etc/fedrs/members",
+    ] {
+        assert!(
+            given.iter().any(|given| given == argument),
+            "{argument}: {given:?}"
+        );
+    }
+    assert_eq!(
+        chart["Service/fedrs-discovery"]["spec"]["ports"][2]["port"],
+        53
+    );
+    // What is not asked for needs no permissions.
+    let (given, chart) = arguments(&[
+        "discovery.writeStatus=false",
+        "discovery.authorization=None",
+    ]);
+    assert!(
+        !given.iter().any(|given| given == "--write-status"),
+        "{given:?}"
+    );
+    assert!(!chart.contains_key("ClusterRole/fedrs-discovery-authorizer"));
+    let rules = chart["ClusterRole/fedrs-discovery"]["rules"]
+        .as_array()
+        .unwrap();
+    for rule in rules {
+        assert_eq!(rule["verbs"], json!(["list", "watch"]));
+    }
+}
+
 pub(crate) fn a_service_monitor_is_the_component(host: &Host) {
     let directory = repository().join("deploy/kustomize/components/servicemonitor");
     let text = std::fs::read_to_string(directory.join("service-monitor.yaml")).unwrap();
@@ -144,6 +197,8 @@ pub(crate) fn invalid_values_are_rejected_by_name(host: &Host) {
         ("replicas=three", "replicas"),
         ("replicaSetController.replicas=-1", "replicas"),
         ("replicaSetController.enable=true", "enable"),
+        ("discovery.authorization=Everybody", "authorization"),
+        ("discovery.dns.port=53", "port"),
         ("image.digest=sha256:12", "digest"),
         ("federation=Blue", "federation"),
         ("config.federation=blue", "config"),
@@ -217,6 +272,26 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
     ] {
         takes_effect(&IN_MEMBER, &in_member, value);
     }
+    let with_discovery = template(host, &[DISCOVERY]);
+    for value in [
+        "discovery.replicas=3",
+        "discovery.membersSecret=members",
+        "discovery.tlsSecret=tls",
+        "discovery.authorization=None",
+        "discovery.writeStatus=false",
+        "discovery.dns.enabled=true",
+        "discovery.snapshots.sizeLimit=2Gi",
+        "discovery.resources.limits.memory=1Gi",
+        "federation=blue",
+    ] {
+        takes_effect(&[DISCOVERY], &with_discovery, value);
+    }
+    let dns = [DISCOVERY, "discovery.dns.enabled=true"];
+    takes_effect(
+        &dns,
+        &template(host, &dns),
+        "discovery.dns.domain=example.org",
+    );
     let three = [&IN_MEMBER[..], &["replicaSetController.replicas=3"]].concat();
     for replicas in [&["replicas=3"][..], &three] {
         let plain = template(host, replicas);

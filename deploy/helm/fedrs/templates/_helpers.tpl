@@ -70,11 +70,63 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* So does what belongs to discovery. */}}
+{{- define "fedrs.discoverySelector" -}}
+app.kubernetes.io/name: fedrs
+app.kubernetes.io/instance: fedrs-discovery
+{{- end }}
+
+{{- define "fedrs.discoveryLabels" -}}
+{{- $own := dict "app.kubernetes.io/instance" "fedrs-discovery" }}
+{{- toYaml (merge $own (include "fedrs.labels" . | fromYaml)) }}
+{{- end }}
+
+{{- define "fedrs.discoveryMetadata" -}}
+name: fedrs-discovery
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "fedrs.discoveryLabels" . | nindent 2 }}
+{{- with .Values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The arguments of discovery. */}}
+{{- define "fedrs.discoveryArguments" -}}
+{{- $address := .Values.listenAddress }}
+{{- with .Values.discovery -}}
+- discovery
+{{- if .membersSecret }}
+- --members=/etc/fedrs/members
+{{- else if $.Values.federation }}
+- --federation={{ $.Values.federation }}
+{{- end }}
+- --http={{ $address }}:9480
+- --grpc={{ $address }}:9490
+- --tls-cert=/etc/fedrs/tls/tls.crt
+- --tls-key=/etc/fedrs/tls/tls.key
+- --authorization={{ .authorization }}
+{{- if .dns.enabled }}
+- --dns={{ $address }}:9453
+- --domain={{ .dns.domain }}
+{{- if ne .authorization "None" }}
+- --anonymous-dns
+{{- end }}
+{{- end }}
+- --snapshot-dir=/var/lib/fedrs
+{{- if .writeStatus }}
+- --write-status
+{{- end }}
+- --listen={{ $address }}:9464
+{{- end }}
+{{- end }}
+
 {{- define "fedrs.replicaSetConfigName" -}}
 fedrs-replica-set-controller-config-{{ toYaml .Values.replicaSetController.config | sha256sum | trunc 10 }}
 {{- end }}
 
-{{/* The spec of a NetworkPolicy for the pods with the labels of `selector`. */}}
+{{/* The spec of a NetworkPolicy for the pods with the labels of `selector`. Everybody may connect to `ports`. */}}
 {{- define "fedrs.networkPolicy" -}}
 podSelector:
   matchLabels:
@@ -83,6 +135,10 @@ policyTypes:
 - Ingress
 - Egress
 ingress:
+{{- with .ports }}
+- ports:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 - from:
   {{- toYaml .root.Values.networkPolicy.metricsFrom | nindent 2 }}
   ports:
