@@ -7,7 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -17,24 +17,27 @@ use hickory_proto::{
 };
 use hickory_server::{
     Server,
-    net::runtime::Time,
+    net::{runtime::Time, xfer::Protocol},
     server::{Request, RequestHandler, ResponseHandler, ResponseInfo},
     zone_handler::MessageResponseBuilder,
 };
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     question::question,
+    rate::Rates,
     records::{Answer, answer},
+    tcp,
     zone::{InvalidDomain, Zone},
 };
-use crate::{catalog::Catalog, metrics::DiscoveryMetrics};
+use crate::{
+    catalog::Catalog,
+    metrics::DiscoveryMetrics,
+    serving::{Limits, Quota},
+};
 
-/// How long a TCP connection may be idle.
-const TCP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Responses of a TCP connection that may be buffered.
-const TCP_RESPONSES: usize = 16;
 /// The largest response by UDP that is not split on its way (DNS Flag Day 2020).
 const UDP_PAYLOAD: u16 = 1232;
 /// The smallest one that every client takes.
@@ -47,12 +50,24 @@ pub struct DnsConfig {
     pub domain: String,
     /// For how long clients may keep an answer.
     pub ttl: Duration,
+    /// The most queries a second of one client, by UDP and by TCP each; any number if it is 0. A client is an IPv4 address, or the
+    /// /64 of an IPv6 address.
+    pub queries_per_client: u32,
+    /// The most connections by TCP.
+    pub limits: Limits,
 }
 
 /// Answers DNS queries by UDP and TCP.
 pub struct DnsServer {
-    server: Server<Handler>,
+    server: Server<SharedHandler>,
+    handler: SharedHandler,
+    listener: Option<TcpListener>,
+    connections: Arc<Quota>,
 }
+
+/// What answers queries, by UDP and TCP.
+#[derive(Clone)]
+pub(super) struct SharedHandler(Arc<Handler>);
 
 struct Handler {
     catalog: Arc<Catalog>,
@@ -60,6 +75,8 @@ struct Handler {
     zone: Zone,
     /// Grows with each answer, so that the first endpoint is another one each time.
     turn: AtomicUsize,
+    /// The rates of clients by UDP, and by TCP.
+    rates: Option<[Mutex<Rates>; 2]>,
 }
 
 impl DnsServer {
@@ -78,9 +95,14 @@ impl DnsServer {
             metrics,
             zone: Zone::new(&config.domain, ttl)?,
             turn: AtomicUsize::new(0),
+            rates: rates(config.queries_per_client),
         };
+        let handler = SharedHandler(Arc::new(handler));
         Ok(Self {
-            server: Server::new(handler),
+            server: Server::new(handler.clone()),
+            handler,
+            listener: None,
+            connections: Quota::connections(&config.limits),
         })
     }
 
@@ -93,22 +115,34 @@ impl DnsServer {
         let address = listener.local_addr()?;
         let socket = UdpSocket::bind(address).await?;
         self.server.register_socket(socket);
-        self.server
-            .register_listener(listener, TCP_TIMEOUT, TCP_RESPONSES);
+        self.listener = Some(listener);
         Ok(address)
     }
 
     /// Answers until `cancel`.
     pub async fn run(mut self, cancel: CancellationToken) {
-        cancel.cancelled().await;
+        let by_tcp = async {
+            if let Some(listener) = self.listener {
+                let limits = (self.connections, self.handler.0.metrics.servers.clone());
+                tcp::accept(listener, self.handler, limits, cancel.clone()).await;
+            }
+        };
+        tokio::join!(by_tcp, cancel.cancelled());
         if let Err(error) = self.server.shutdown_gracefully().await {
             tracing::warn!(%error, "the DNS server ended with an error");
         }
     }
 }
 
+fn rates(per_second: u32) -> Option<[Mutex<Rates>; 2]> {
+    let rates = || Some(Mutex::new(Rates::new(per_second)?));
+    Some([rates()?, rates()?])
+}
+
 /// A response without its question.
 struct Response {
+    /// Whether the client is to ask by TCP.
+    is_truncated: bool,
     code: ResponseCode,
     is_authoritative: bool,
     answers: Vec<Record>,
@@ -119,6 +153,7 @@ struct Response {
 impl Response {
     fn failed(code: ResponseCode) -> Self {
         Self {
+            is_truncated: false,
             code,
             is_authoritative: false,
             answers: Vec::new(),
@@ -143,6 +178,9 @@ impl Handler {
         if request.version() > 0 {
             return Response::failed(ResponseCode::BADVERS);
         }
+        if !self.is_within_rate(request) {
+            return too_many(request.protocol());
+        }
         let (name, kind) = (info.query.original().name(), info.query.query_type());
         let is_internet = info.query.query_class() == DNSClass::IN;
         let labels = self.zone.labels_of(name).filter(|_| is_internet);
@@ -162,6 +200,7 @@ impl Handler {
         };
         let soa = answers.is_empty().then(|| self.zone.soa());
         Response {
+            is_truncated: false,
             code,
             is_authoritative: true,
             answers,
@@ -171,17 +210,47 @@ impl Handler {
     }
 }
 
+impl Handler {
+    /// Counts the query of a client.
+    fn is_within_rate(&self, request: &Request) -> bool {
+        let Some([by_udp, by_tcp]) = &self.rates else {
+            return true;
+        };
+        let rates = match request.protocol() {
+            Protocol::Udp => by_udp,
+            _ => by_tcp,
+        };
+        let is_within = rates.lock().take(request.src().ip(), Instant::now());
+        if !is_within {
+            self.metrics.servers.count_refused_query();
+        }
+        is_within
+    }
+}
+
+/// The response to a client that has sent too many queries: by UDP, that it is to ask by TCP, as the address may not be its own.
+fn too_many(protocol: Protocol) -> Response {
+    match protocol {
+        Protocol::Udp => Response {
+            is_truncated: true,
+            ..Response::failed(ResponseCode::NoError)
+        },
+        _ => Response::failed(ResponseCode::Refused),
+    }
+}
+
 #[async_trait]
-impl RequestHandler for Handler {
+impl RequestHandler for SharedHandler {
     async fn handle_request<R: ResponseHandler, T: Time>(
         &self,
         request: &Request,
         mut sender: R,
     ) -> ResponseInfo {
-        let response = self.respond(request);
-        self.metrics.count_dns(&response.code);
+        let response = self.0.respond(request);
+        self.0.metrics.count_dns(&response.code);
         let mut metadata = Metadata::response_from_request(&request.metadata);
         metadata.authoritative = response.is_authoritative;
+        metadata.truncation = response.is_truncated;
         metadata.response_code = response.code;
         let edns = request.edns.as_ref().map(|asked| {
             let mut edns = Edns::new();

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    task::JoinHandle,
 };
 
 use super::*;
@@ -87,6 +88,7 @@ fn handler(catalog: Arc<Catalog>) -> Handler {
         metrics: DiscoveryMetrics::default(),
         zone: Zone::new("fedrs.internal", 5).unwrap(),
         turn: AtomicUsize::new(0),
+        rates: None,
     }
 }
 
@@ -218,23 +220,92 @@ fn names_of_others_and_what_is_no_query_are_refused() {
     assert!(matches!(response.answers[0].data, RData::SOA(_)));
 }
 
-/// By UDP an answer that is too long is cut off, and says so; by TCP it is whole.
-#[tokio::test]
-async fn long_answers_are_whole_by_tcp() {
+/// A server within these limits, its address, and what ends it.
+async fn start(limits: Limits) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let config = DnsConfig {
         domain: "fedrs.internal".to_owned(),
         ttl: Duration::from_secs(5),
+        queries_per_client: 0,
+        limits,
     };
     let mut server = DnsServer::new(catalog(), DiscoveryMetrics::default(), &config).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let address = server.listen(any).await.unwrap();
     let cancel = CancellationToken::new();
     let running = tokio::spawn(server.run(cancel.clone()));
+    (address, cancel, running)
+}
 
+/// The response to a query by TCP.
+async fn by_tcp(stream: &mut TcpStream, asked: &[u8]) -> std::io::Result<Message> {
+    stream
+        .write_u16(u16::try_from(asked.len()).unwrap())
+        .await?;
+    stream.write_all(asked).await?;
+    let mut response = vec![0; usize::from(stream.read_u16().await?)];
+    stream.read_exact(&mut response).await?;
+    Ok(Message::from_bytes(&response).unwrap())
+}
+
+#[tokio::test]
+async fn connections_by_tcp_are_limited_and_answer_several_queries() {
+    let limits = Limits {
+        connections_per_client: 1,
+        ..Limits::default()
+    };
+    let (address, cancel, running) = start(limits).await;
+    let asked = query(&format!("web.shop.{ZONE}"), RecordType::A);
+    let asked = asked.to_bytes().unwrap();
+    let mut first = TcpStream::connect(address).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(by_tcp(&mut first, &asked).await.unwrap().answers.len(), 2);
+    }
+    let mut second = TcpStream::connect(address).await.unwrap();
+    assert!(by_tcp(&mut second, &asked).await.is_err(), "closed");
+    assert_eq!(by_tcp(&mut first, &asked).await.unwrap().answers.len(), 2);
+    drop(first);
+    let again = async {
+        loop {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            if by_tcp(&mut stream, &asked).await.is_ok() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), again)
+        .await
+        .expect("it has left");
+    cancel.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_query_by_tcp_that_is_none_ends_its_connection_and_no_other() {
+    let (address, cancel, running) = start(Limits::default()).await;
+    let asked = query(&format!("web.shop.{ZONE}"), RecordType::A);
+    let asked = asked.to_bytes().unwrap();
+    let mut good = TcpStream::connect(address).await.unwrap();
+    for bytes in [&[0xff; 5000][..], &[0; 3], &[]] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        assert!(
+            by_tcp(&mut stream, bytes).await.is_err(),
+            "{} bytes",
+            bytes.len()
+        );
+        assert_eq!(by_tcp(&mut good, &asked).await.unwrap().answers.len(), 2);
+    }
+    cancel.cancel();
+    running.await.unwrap();
+}
+
+/// By UDP an answer that is too long is cut off, and says so; by TCP it is whole.
+#[tokio::test]
+async fn long_answers_are_whole_by_tcp() {
+    let (address, cancel, running) = start(Limits::default()).await;
     let asked = query(&format!("many.shop.{ZONE}"), RecordType::A)
         .to_bytes()
         .unwrap();
-    let socket = UdpSocket::bind(any).await.unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     socket.send_to(&asked, address).await.unwrap();
     let mut buffer = vec![0; 65_535];
     let length = socket.recv(&mut buffer).await.unwrap();
@@ -245,19 +316,41 @@ async fn long_answers_are_whole_by_tcp() {
     );
 
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream
-        .write_u16(u16::try_from(asked.len()).unwrap())
-        .await
-        .unwrap();
-    stream.write_all(&asked).await.unwrap();
-    let length = usize::from(stream.read_u16().await.unwrap());
-    stream.read_exact(&mut buffer[..length]).await.unwrap();
-    let by_tcp = Message::from_bytes(&buffer[..length]).unwrap();
+    let by_tcp = by_tcp(&mut stream, &asked).await.unwrap();
     assert!(!by_tcp.metadata.truncation);
     assert_eq!(by_tcp.answers.len(), MOST_ENDPOINTS);
 
     cancel.cancel();
     running.await.unwrap();
+}
+
+/// Who asks too much by UDP is to ask by TCP, where it can't pretend to be somebody else.
+#[test]
+fn a_client_beyond_its_rate_is_sent_to_tcp_and_refused_there() {
+    let handler = Handler {
+        rates: rates(1),
+        ..handler(catalog())
+    };
+    let asked = query(&format!("web.shop.{ZONE}"), RecordType::A);
+    let respond = |client: u8, protocol| {
+        let source = SocketAddr::from(([10, 0, 0, client], 4000));
+        let request = Request::from_bytes(asked.to_bytes().unwrap(), source, protocol).unwrap();
+        let response = handler.respond(&request);
+        (response.is_truncated, response.code, response.answers.len())
+    };
+    let whole = (false, ResponseCode::NoError, 2);
+    for (protocol, too_many) in [
+        (Protocol::Udp, (true, ResponseCode::NoError, 0)),
+        (Protocol::Tcp, (false, ResponseCode::Refused, 0)),
+    ] {
+        assert_eq!(respond(1, protocol), whole);
+        // A slow machine may earn another query meanwhile.
+        let beyond = (0..100)
+            .map(|_| respond(1, protocol))
+            .find(|response| *response != whole);
+        assert_eq!(beyond, Some(too_many));
+        assert_eq!(respond(2, protocol), whole, "another client");
+    }
 }
 
 proptest! {

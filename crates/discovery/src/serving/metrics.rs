@@ -41,12 +41,12 @@ impl ServerMetrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "connections",
-            "Open connections by HTTP and gRPC",
+            "Open connections by HTTP and gRPC, and by TCP for DNS",
             self.connections.clone(),
         );
         registry.register(
             "refused",
-            "Connections and calls that were refused, by the limit that was reached",
+            "Connections, calls and queries that were refused, by the limit that was reached",
             self.refused.clone(),
         );
         registry.register(
@@ -67,14 +67,22 @@ impl ServerMetrics {
     }
 
     /// Counts a connection, until the result is dropped.
-    pub(super) fn open(&self, server: &'static str) -> Open {
+    pub(crate) fn open(&self, server: &'static str) -> Open {
         let open = self.connections.get_or_create(&Server { server }).clone();
         open.inc();
         Open(open)
     }
 
     pub(crate) fn count_refused(&self, exceeded: Exceeded) {
-        let limit = exceeded.as_str();
+        self.count_limit(exceeded.as_str());
+    }
+
+    /// Counts a query by DNS that its client may not send.
+    pub(crate) fn count_refused_query(&self) {
+        self.count_limit("client_dns_queries");
+    }
+
+    fn count_limit(&self, limit: &'static str) {
         self.refused.get_or_create(&Limit { limit }).inc();
     }
 

@@ -17,7 +17,7 @@ mod tls;
 pub use limits::Limits;
 pub use tls::{Tls, TlsError, TlsFiles};
 
-pub(crate) use limits::{Quota, Share};
+pub(crate) use limits::{Quota, Share, client};
 pub(crate) use listener::accept;
 pub(crate) use metrics::ServerMetrics;
 pub(crate) use server::{Connections, Protocol};

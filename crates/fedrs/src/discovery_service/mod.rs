@@ -110,6 +110,8 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     let config = DnsConfig {
         domain: args.domain,
         ttl: args.ttl,
+        queries_per_client: args.servers.queries_per_client(),
+        limits: args.servers.limits(),
     };
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = DiscoveryMetrics::register(&catalog, &mut registry);

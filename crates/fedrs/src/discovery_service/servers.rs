@@ -46,10 +46,14 @@ pub(super) struct ServerArgs {
     /// Answer DNS also with --authorization=SubjectAccessReview: everybody who reaches the address of --dns may ask for all sets
     #[arg(long, requires = "dns")]
     anonymous_dns: bool,
-    /// The most connections of one client address, for HTTP and for gRPC
+    /// The most queries a second of one client address by DNS, by UDP and by TCP each; 0 for any number. A resolver in front of the
+    /// service is one client
+    #[arg(long, value_name = "NUMBER", default_value_t = QUERIES)]
+    max_dns_queries_per_client: u32,
+    /// The most connections of one client address, for HTTP, for gRPC, and for DNS by TCP
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections_per_client)]
     max_connections_per_client: usize,
-    /// The most connections of all clients, for HTTP and for gRPC
+    /// The most connections of all clients, for HTTP, for gRPC, and for DNS by TCP
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections)]
     max_connections: usize,
     /// The most calls of one client address that follow sets, by gRPC and xDS
@@ -73,6 +77,9 @@ enum Authorization {
 
 /// Where DNS is answered, unless something else is said.
 const DNS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9453);
+
+/// The most queries a second of one client, unless something else is said: more than a resolver that caches asks.
+const QUERIES: u32 = 10_000;
 
 /// What is served to whom has to be said.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,6 +153,11 @@ impl ServerArgs {
         self.dns.or((!self.has_reviews()).then_some(DNS))
     }
 
+    /// The most queries a second of one client by DNS.
+    pub(super) fn queries_per_client(&self) -> u32 {
+        self.max_dns_queries_per_client
+    }
+
     /// The service with TLS, authorization and limits.
     pub(super) fn secure(&self, service: Service, tls: Option<Arc<Tls>>, host: &Client) -> Service {
         let service = service.with_tls(tls).with_limits(self.limits());
@@ -161,7 +173,8 @@ impl ServerArgs {
         servers.find(|(_, address)| !address.ip().to_canonical().is_loopback())
     }
 
-    fn limits(&self) -> Limits {
+    /// The limits of each server.
+    pub(super) fn limits(&self) -> Limits {
         Limits {
             connections: self.max_connections,
             connections_per_client: self.max_connections_per_client,
