@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     DeletionPolicy, FederatedReplicaSetStatus, LocalKind, Placement, PodTemplate, Rescheduling,
     deployment_strategy::DeploymentStrategy,
-    federated_replica_set::MAX_DRAIN_SECONDS,
+    drain::MAX_DRAIN_SECONDS,
     rollout::Rollout,
     rules::{IS_NO_NAME, NAME_RULE, immutable},
 };
@@ -124,6 +124,9 @@ use crate::{
     validation = Rule::new("self.strategy.type != 'Recreate' || !has(self.localKind) || self.localKind != 'LocalReplicaSet'")
         .message("must not be Recreate if localKind is LocalReplicaSet")
         .field_path(".strategy.type"),
+    validation = Rule::new("!has(self.localKind) || self.localKind != 'LocalReplicaSet' || self.progressDeadlineSeconds > self.drainSeconds")
+        .message("must be above drainSeconds if localKind is LocalReplicaSet")
+        .field_path(".progressDeadlineSeconds"),
     validation = Rule::new(LOCAL_KIND_IS_KEPT)
         .message("the localKind is immutable")
         .field_path(".localKind")

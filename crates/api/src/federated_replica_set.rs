@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::{
     RolloutStatus,
     cluster_status::ClusterStatus,
+    drain::MAX_DRAIN_SECONDS,
     placement::Placement,
     rescheduling::Rescheduling,
     rules::{IS_NO_NAME, NAME_RULE, immutable},
@@ -24,9 +25,6 @@ use crate::{
 /// The most entries of a map or a list whose size nothing else limits: each takes many times its bytes, in the controller
 /// and in its indexes.
 pub const MAX_ENTRIES: usize = 256;
-
-/// The longest `spec.drainSeconds`: moves of replicas wait for it.
-pub(crate) const MAX_DRAIN_SECONDS: i32 = 3600;
 
 /// A ReplicaSet spread over the member clusters of a federation.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]

@@ -18,6 +18,7 @@ pub mod conditions;
 pub mod crd;
 mod deployment_strategy;
 mod dns;
+mod drain;
 pub mod endpoint_set;
 mod events;
 pub mod federated_deployment;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     PodTemplate,
+    drain::MAX_DRAIN_SECONDS,
     local_status::LocalReplicaSetStatus,
     local_strategy::LocalDeploymentStrategy,
     rules::{IS_NO_NAME, NAME_RULE, immutable},
@@ -19,9 +20,6 @@ use crate::{
 
 /// The most anti-affinity constraints of a set.
 pub(crate) const MAX_ANTIAFFINITY: usize = 16;
-
-/// The most seconds for which clients may leave a pod.
-pub(crate) const MAX_DRAIN_SECONDS: u32 = 3600;
 
 /// A replica set whose pods are updated within a budget and at a speed, in place where possible.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]

@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{
     DeletionPolicy, FederatedReplicaSet, FieldError, JsonText, LocalKind, MAX_ENTRIES, ObjectKey,
     Placement, PodTemplate, Rescheduling, TemplateMetadata, ValidRescheduling, WorkloadKey,
-    annotations, dns, federated_replica_set::MAX_DRAIN_SECONDS, field::Errors, labels,
-    placement::MAX_CLUSTERS, preferences, selector,
+    annotations, dns, drain::check_drain, field::Errors, labels, placement::MAX_CLUSTERS,
+    preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -135,12 +135,7 @@ impl ValidFrs {
         });
         let rescheduling =
             (set.rescheduling).map(|rescheduling| rescheduling.check(RESCHEDULING, errors));
-        let drain_seconds = non_negative(set.drain_seconds, "spec.drainSeconds", errors);
-        errors.require(
-            drain_seconds <= MAX_DRAIN_SECONDS.unsigned_abs(),
-            "spec.drainSeconds",
-            &format!("must be at most {MAX_DRAIN_SECONDS}"),
-        );
+        let drain = check_drain(set.drain_seconds, errors);
         let metadata = set.metadata;
         Self {
             key: ObjectKey::of_kind(
@@ -160,7 +155,7 @@ impl ValidFrs {
             placement,
             rescheduling: rescheduling.unwrap_or_default(),
             preferences_hash: preferences_hash(metadata),
-            drain: Duration::from_secs(drain_seconds.into()),
+            drain,
             federation: set.federation.to_owned(),
             deletion_policy: set.deletion_policy,
             paused: set.paused,

@@ -6,7 +6,7 @@ use federated_rollout::{Amount, Budget};
 use kube::ResourceExt;
 
 use crate::{
-    FederatedDeployment, FieldError, LocalKind, ValidFrs,
+    DeploymentKind, FederatedDeployment, FieldError, LocalKind, ValidFrs,
     deployment_strategy::StrategyType,
     field::Errors,
     valid::{SetFields, non_negative},
@@ -139,8 +139,11 @@ fn check_deadline(deployment: &FederatedDeployment, errors: &mut Errors) -> Opti
     let spec = &deployment.spec;
     let speed = spec.rollout.as_ref().and_then(|rollout| rollout.speed);
     let deadline = spec.progress_deadline_seconds;
+    // A LocalReplicaSet drains pods that it updates.
+    let drains = spec.local_kind == Some(DeploymentKind::LocalReplicaSet);
     for (field, seconds) in [
         ("spec.minReadySeconds", Some(spec.min_ready_seconds)),
+        ("spec.drainSeconds", drains.then_some(spec.drain_seconds)),
         (
             "spec.rollout.speed.minDelaySeconds",
             speed.map(|speed| speed.min_delay_seconds),

@@ -7,10 +7,10 @@ use kube::ResourceExt;
 
 use crate::{
     FieldError, PodTemplate, ValidTemplate, annotations, dns,
+    drain::check_drain,
     field::Errors,
     local_replica_set::{
-        AntiaffinityConstraint, LocalReplicaSet, LocalReplicaSetSpec, MAX_ANTIAFFINITY,
-        MAX_DRAIN_SECONDS, UpdateMode,
+        AntiaffinityConstraint, LocalReplicaSet, LocalReplicaSetSpec, MAX_ANTIAFFINITY, UpdateMode,
     },
     local_strategy::ValidLocalStrategy,
     selector,
@@ -205,14 +205,6 @@ fn check_antiaffinity(
         }
     });
     valid.collect()
-}
-
-fn check_drain(seconds: i32, errors: &mut Errors) -> Duration {
-    const FIELD: &str = "spec.drainSeconds";
-    let valid = non_negative(seconds, FIELD, errors);
-    let message = format!("must be at most {MAX_DRAIN_SECONDS}, but is {seconds}");
-    errors.require(valid <= MAX_DRAIN_SECONDS, FIELD, &message);
-    Duration::from_secs(valid.into())
 }
 
 /// No pod is available before `minReadySeconds`: with a shorter deadline, each would fail.

@@ -253,6 +253,12 @@ fn l14_a_wrong_budget_is_named_with_its_field(#[case] rolling: Value, #[case] ex
     json!({"minReadySeconds": 600}),
     "spec.progressDeadlineSeconds: must be above spec.minReadySeconds (600), but is 600"
 )]
+#[case::d2_drain(json!({"drainSeconds": -1}), "spec.drainSeconds: must not be negative, but is -1")]
+#[case::d2_long_drain(json!({"drainSeconds": 3601}), "spec.drainSeconds: must be at most 3600, but is 3601")]
+#[case::d2_drain_beyond_the_deadline(
+    json!({"localKind": "LocalReplicaSet", "drainSeconds": 600}),
+    "spec.progressDeadlineSeconds: must be above spec.drainSeconds (600), but is 600"
+)]
 #[case::l6_recreate(
     json!({"strategy": {"type": "Recreate", "rollingUpdate": {}}}),
     "spec.strategy.rollingUpdate: must not be set if spec.strategy.type is Recreate"

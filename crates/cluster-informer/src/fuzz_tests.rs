@@ -87,7 +87,11 @@ fn expected_state(pod: &Value) -> Option<&'static str> {
         if !(1..=253).contains(&node.len()) && !has("PodScheduled") {
             "Unscheduled"
         } else if has("Ready") {
-            "Ready"
+            if pod["metadata"]["annotations"]["fedrs.dev/draining"].is_string() {
+                "Draining"
+            } else {
+                "Ready"
+            }
         } else {
             "NotReady"
         },
@@ -104,6 +108,7 @@ fn s2_any_pod_is_refused_or_counts_as_what_it_is_and_leaves_nothing_behind() {
                 PodState::Unscheduled(_) => "Unscheduled",
                 PodState::NotReady => "NotReady",
                 PodState::Ready => "Ready",
+                PodState::Draining => "Draining",
             });
         assert_eq!(state, expected_state(json), "{json}");
         let mut table = PodTable::default();

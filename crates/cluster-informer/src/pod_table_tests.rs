@@ -39,6 +39,7 @@ impl Pod {
             Some(PodState::Unscheduled(UnixSeconds(u32::from(self.since)))),
             Some(PodState::Terminating),
             None,
+            Some(PodState::Draining),
         ][usize::from(self.state)]
     }
 
@@ -62,7 +63,7 @@ impl Pod {
     fn object(&self, version: u64) -> PodObject {
         let (node, phase, ready) = match self.state() {
             None => ("n", "Failed", "False"),
-            Some(PodState::Ready) => ("n", "Running", "True"),
+            Some(PodState::Ready | PodState::Draining) => ("n", "Running", "True"),
             Some(PodState::Unscheduled(_)) => ("", "Pending", "False"),
             _ => ("n", "Running", "False"),
         };
@@ -79,6 +80,9 @@ impl Pod {
         if let Some(owner) = self.owner {
             pod["metadata"]["ownerReferences"] =
                 json!([{"uid": format!("set-{owner}"), "controller": true}]);
+        }
+        if self.state() == Some(PodState::Draining) {
+            pod["metadata"]["annotations"]["fedrs.dev/draining"] = self.seen().to_string().into();
         }
         if self.state() == Some(PodState::Terminating) {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -117,6 +121,14 @@ fn ready(uid: u8) -> Pod {
     }
 }
 
+fn draining(uid: u8, since: u8) -> Pod {
+    Pod {
+        state: 5,
+        since,
+        ..ready(uid)
+    }
+}
+
 fn unscheduled(uid: u8, since: u8) -> Pod {
     Pod {
         uid,
@@ -152,18 +164,22 @@ fn counts_by_owner() {
         unscheduled(3, 9),
         unscheduled(4, 5),
         terminating,
+        draining(8, 20),
+        draining(9, 10),
         others,
         unowned,
     ]);
     assert_eq!(
         table.counts(Uid::of("set-1")),
         PodCounts {
-            active: 4,
-            ready: 1,
+            active: 6,
+            ready: 3,
             unscheduled: 2,
             doubtful: 0,
             terminating: 1,
-            by_template: vec![(0, 3), (7, 1)],
+            draining: 2,
+            draining_since: Some(UnixSeconds(20).timestamp()),
+            by_template: vec![(0, 5), (7, 1)],
             unscheduled_since: vec![
                 (UnixSeconds(5).timestamp(), 1),
                 (UnixSeconds(9).timestamp(), 1)
@@ -172,7 +188,7 @@ fn counts_by_owner() {
         }
     );
     assert_eq!(table.counts(Uid::of("set-2")).active, 1);
-    assert_eq!(table.len(), 6, "a pod without a controller is not kept");
+    assert_eq!(table.len(), 8, "a pod without a controller is not kept");
 }
 
 #[test]
@@ -317,7 +333,7 @@ enum Step {
 
 fn pod() -> impl Strategy<Value = Pod> {
     let owner = prop::option::weighted(0.9, 0..3u8);
-    (0..12u8, owner, 0..5u8, 0..4u8, 0..3u8).prop_map(|(uid, owner, state, since, template)| Pod {
+    (0..12u8, owner, 0..6u8, 0..4u8, 0..3u8).prop_map(|(uid, owner, state, since, template)| Pod {
         uid,
         owner,
         state,
@@ -357,6 +373,11 @@ fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, nodes: &NodeTable, owner: u8) -> 
             counts.active += 1;
             *by_template.entry(u32::from(pod.template)).or_default() += 1;
         }
+        if state == PodState::Draining {
+            counts.draining += 1;
+            counts.draining_since = counts.draining_since.max(Some(pod.seen()));
+        }
+        let is_ready = matches!(state, PodState::Ready | PodState::Draining);
         let since = match (state, nodes.state_of(&pod.node())) {
             (PodState::Terminating, _) => {
                 counts.terminating += 1;
@@ -364,15 +385,15 @@ fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, nodes: &NodeTable, owner: u8) -> 
             }
             (PodState::Unscheduled(since), _) => since,
             (_, NodeState::NotReady(since)) => {
-                counts.doubtful += u32::from(state == PodState::Ready);
+                counts.doubtful += u32::from(is_ready);
                 counts.unscheduled_message = Some("the node is not ready".to_owned());
                 since
             }
-            (PodState::Ready, NodeState::Ready) => {
+            (PodState::Ready | PodState::Draining, NodeState::Ready) => {
                 counts.ready += 1;
                 continue;
             }
-            (PodState::Ready, NodeState::Unconfirmed) => {
+            (PodState::Ready | PodState::Draining, NodeState::Unconfirmed) => {
                 counts.doubtful += 1;
                 continue;
             }
@@ -445,7 +466,12 @@ proptest! {
                 }
             }
             for owner in 0..3 {
-                prop_assert_eq!(table.counts(Uid::of(&format!("set-{owner}"))), recount(&cluster, &table.nodes.read(), owner));
+                let mut counts = table.counts(Uid::of(&format!("set-{owner}")));
+                let expected = recount(&cluster, &table.nodes.read(), owner);
+                // The last pod that began to drain may drain no longer: the others are waited for a little longer.
+                prop_assert!(counts.draining_since >= expected.draining_since);
+                counts.draining_since = expected.draining_since.filter(|_| counts.draining_since.is_some());
+                prop_assert_eq!(counts, expected);
             }
         }
         let owned = cluster.values().filter(|(pod, _)| pod.owner.is_some() && pod.state().is_some()).count();

@@ -29,13 +29,13 @@ pub(crate) fn carry_out<'a>(
         let pod = member.pod;
         let step = match (pod.life, member.group) {
             (Life::Terminating { since }, _) => Some(shut_down(set, pod, since, next, now)),
-            (_, Group::MarkedRemove) if !member.is_leaving => {
+            (_, Group::MarkedRemove) if !member.is_leaving() => {
                 let reason = RemoveReason::Evicted { by: pod.eviction };
                 Some(leave::remove(set, pod, reason, next, now))
             }
-            _ if member.is_recorded => update(set, pod, record, next, now),
+            _ if member.is_recorded() => update(set, pod, record, next, now),
             _ => settle(pod).map(|step| {
-                let is_evicted = member.is_leaving && is_evicted(pod, record);
+                let is_evicted = member.is_leaving() && is_evicted(pod, record);
                 if is_evicted || record.updates.contains_key(pod.uid) {
                     NextStep::Wait(PodWait::Record)
                 } else {

@@ -39,7 +39,7 @@ pub(crate) fn begin<'a>(
     let requested = members.iter().filter(|member| {
         let is_requested = member.pod.eviction.is_some() && member.pod.is_live();
         // One that was surplus stays out of endpoints.
-        let is_kept = member.is_leaving && budget.account.surplus == 0;
+        let is_kept = member.is_leaving() && budget.account.surplus == 0;
         let is_new = is_kept || member.group != Group::MarkedRemove;
         is_requested && member.pod.is_owned() && is_new
     });

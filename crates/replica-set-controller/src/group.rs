@@ -33,12 +33,30 @@ pub(crate) struct Member<'a> {
     pub(crate) group: Group,
     /// Whether it has another revision than the current one.
     pub(crate) is_outdated: bool,
-    /// Whether an update of it was recorded, and still holds.
-    pub(crate) is_recorded: bool,
+    /// What is under way with it.
+    pub(crate) under_way: UnderWay,
     /// Whether it is starting for the first time, and no update is under way.
     pub(crate) is_starting: bool,
-    /// Whether clients leave it though nothing of it is recorded: it was surplus, or its update or eviction is not wanted any more.
-    pub(crate) is_leaving: bool,
+}
+
+/// What is under way with a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnderWay {
+    Nothing,
+    /// An update of it was recorded, and still holds.
+    Update,
+    /// Clients leave it though nothing of it is recorded: it was surplus, or its update or eviction is not wanted any more.
+    Leaving,
+}
+
+impl Member<'_> {
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.under_way == UnderWay::Update
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.under_way == UnderWay::Leaving
+    }
 }
 
 /// Pods by group.
@@ -89,7 +107,12 @@ pub(crate) fn classify<'a>(
         let is_being_updated = is_recorded || pod.shows_update();
         let is_outdated = set.is_outdated(pod);
         let is_evicted = has_record && is_evicted(pod, record);
-        let is_leaving = pod.is_draining() && pod.is_live() && !is_recorded && !is_evicted;
+        let is_leaving = pod.is_draining() && pod.is_live() && !is_evicted;
+        let under_way = match (is_recorded, is_leaving) {
+            (true, _) => UnderWay::Update,
+            (false, true) => UnderWay::Leaving,
+            (false, false) => UnderWay::Nothing,
+        };
         let group = match pod.life {
             Life::Terminating { .. } if pod.owner != Owner::Nobody => {
                 counts.terminating += 1;
@@ -103,7 +126,7 @@ pub(crate) fn classify<'a>(
                 counts.available += usize::from(is_available);
                 counts.updated += usize::from(is_updated);
                 counts.updated_available += usize::from(is_available && is_updated);
-                if is_evicted || is_leaving {
+                if is_evicted || under_way == UnderWay::Leaving {
                     Group::MarkedRemove
                 } else {
                     let state = (is_available, is_being_updated);
@@ -117,9 +140,8 @@ pub(crate) fn classify<'a>(
             pod,
             group,
             is_outdated,
-            is_recorded,
+            under_way,
             is_starting: group == Group::InProgress && !is_being_updated,
-            is_leaving,
         });
     }
     (members, counts)

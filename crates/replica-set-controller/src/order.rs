@@ -78,7 +78,7 @@ impl UpdateRank {
 
 /// L21. A surplus pod that clients leave stays the first one whatever happens to the others, so that no other one drains instead.
 pub(crate) fn by_removal(a: &Member<'_>, b: &Member<'_>) -> Ordering {
-    let key = |member: &Member<'_>| (RemovalRank::of(member), !member.is_leaving);
+    let key = |member: &Member<'_>| (RemovalRank::of(member), !member.is_leaving());
     let ranks = key(a).cmp(&key(b));
     ranks.then_with(|| by_loss(a.pod, b.pod))
 }

@@ -124,7 +124,7 @@ fn with_users<'a>(mut wait: Wait<'a>, members: &[Member<'a>], budget: &Budget<'a
         if account.in_use < account.limit {
             return Wait::DisruptionBudget { pods: *pods };
         }
-        let is_surplus = |member: &Member<'_>| member.is_leaving && account.leaving > 0;
+        let is_surplus = |member: &Member<'_>| member.is_leaving() && account.leaving > 0;
         let before = members.iter();
         let before = before.filter(|member| member.group != Group::Ready && !is_surplus(member));
         let before = before.map(|member| BudgetUser {

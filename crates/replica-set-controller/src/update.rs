@@ -100,7 +100,7 @@ fn is_due(member: &Member<'_>) -> bool {
         && member.group != Group::MarkedRemove
         && pod.is_owned()
         && pod.eviction.is_none()
-        && !member.is_recorded
+        && !member.is_recorded()
 }
 
 fn new_record(set: &Set<'_>, pod: &Pod<'_>) -> UpdateRecord {

@@ -94,5 +94,9 @@ async fn a_token_of_discovery_that_expired_without_a_controller_is_renewed() {
         .unwrap();
     minutes(30).await;
     let reasons = federation.event_reasons("a").await;
-    assert_eq!(reasons, ["TokenRenewed"], "one that is deleted is left alone");
+    assert_eq!(
+        reasons,
+        ["TokenRenewed"],
+        "one that is deleted is left alone"
+    );
 }

@@ -93,7 +93,7 @@ pub async fn watch_members(
         is_complete: false,
     };
     let all = async { tokio::join!(reflector.run(handler), following.run(&inbox, reported)) };
-    cancel.run_until_cancelled(all).await;
+    cancel.run_until_cancelled(Box::pin(all)).await;
 }
 
 fn failed_to_list(kind: &str, error: &Error) -> String {

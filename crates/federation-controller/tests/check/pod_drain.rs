@@ -120,6 +120,6 @@ fn d2_without_drain_seconds_nothing_waits() {
         ));
     }
     let cluster = world.check();
-    let reason = of_c(&cluster).reason.clone();
+    let reason = of_c(&cluster).reason;
     assert_ne!(reason, Some(ClusterReason::WaitingForClients));
 }
