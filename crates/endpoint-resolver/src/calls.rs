@@ -2,52 +2,27 @@
 
 use std::{error::Error, iter, time::Duration};
 
+use discovery_client::{Credentials, Server, chain};
 use discovery_proto::{WatchRequest, WatchResponse, WatchedSet, discovery_client::DiscoveryClient};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
 };
-use tonic::{
-    Request, Status,
-    transport::{self, Channel},
-};
+use tonic::{Status, transport::Channel};
 
-use crate::{credentials::Credentials, resolved::Problem};
+use crate::resolved::Problem;
 
-/// How long a connection may take, and then the first response of a stream: the service reports each set at once.
+/// How long the first response of a stream may take: the service reports each set at once.
 const PATIENCE: Duration = Duration::from_secs(10);
-const CONNECT: Duration = Duration::from_secs(5);
-/// How often a connection is checked, and how long the response may take: together the time after which a silent server is
-/// noticed, which [`crate::Resolved::age`] names.
-const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
-/// The largest response, in bytes: some 400,000 endpoints.
-const MAX_RESPONSE: usize = 64 << 20;
 
 pub(crate) type Responses = BoxStream<'static, Result<WatchResponse, Problem>>;
 
-/// `server` with the settings that notice when it is gone.
-pub(crate) fn configured(server: transport::Endpoint) -> transport::Endpoint {
-    let (interval, patience) = PING;
-    server
-        .connect_timeout(CONNECT)
-        .http2_keep_alive_interval(interval)
-        .keep_alive_timeout(patience)
-        .keep_alive_while_idle(true)
-}
-
 pub(crate) async fn connect(
-    server: &transport::Endpoint,
+    server: &Server,
     credentials: &Credentials,
 ) -> Result<DiscoveryClient<Channel>, Problem> {
-    let problem = |reason: String| {
-        Problem::unavailable(format!("failed to connect to {}: {reason}", server.uri()))
-    };
-    let endpoint = credentials.connection(server).await;
-    let endpoint = endpoint.map_err(|error| problem(error.to_string()))?;
-    let connected = tokio::time::timeout(PATIENCE, endpoint.connect()).await;
-    let connected = connected.map_err(|_| problem(format!("no response in {PATIENCE:?}")))?;
-    let channel = connected.map_err(|error| problem(chain(&error)))?;
-    Ok(DiscoveryClient::new(channel).max_decoding_message_size(MAX_RESPONSE))
+    let connected = discovery_client::connect(server, credentials).await;
+    connected.map_err(|error| Problem::unavailable(error.to_string()))
 }
 
 /// The responses for `sets`, which end with a problem.
@@ -57,15 +32,8 @@ pub(crate) fn watch(
     sets: Vec<WatchedSet>,
 ) -> Responses {
     let begun = async move {
-        let authorization = credentials.authorization().await;
-        let authorization =
-            authorization.map_err(|error| Status::unauthenticated(error.to_string()))?;
-        let mut request = Request::new(WatchRequest { sets });
-        if let Some(authorization) = authorization {
-            request
-                .metadata_mut()
-                .insert("authorization", authorization);
-        }
+        let request = credentials.request(WatchRequest { sets }).await;
+        let request = request.map_err(|error| Status::unauthenticated(error.to_string()))?;
         let responses = client.watch(request).await?.into_inner();
         Ok(responses.into_future().await)
     };
@@ -95,15 +63,4 @@ fn problem(status: &Status) -> Problem {
         message = format!("{message}: {}", chain(source));
     }
     Problem::unavailable(message)
-}
-
-/// The texts of an error and its sources.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text = format!("{text}: {source}");
-        next = source.source();
-    }
-    text
 }

@@ -21,10 +21,8 @@
 //! # }
 //! ```
 
-mod backoff;
 mod balance;
 mod calls;
-mod credentials;
 mod endpoint;
 mod endpoints;
 mod file;

@@ -8,15 +8,14 @@
 
 use std::{collections::HashMap, iter, time::Duration};
 
+use discovery_client::{Credentials, Server};
 use discovery_proto::{SetId, WatchResponse, WatchedSet, discovery_client::DiscoveryClient};
 use futures::{StreamExt, stream::SelectAll};
 use tokio::{sync::mpsc::UnboundedReceiver, time::Instant};
-use tonic::transport::{self, Channel};
+use tonic::transport::Channel;
 
 use crate::{
-    backoff,
     calls::{self, Responses},
-    credentials::Credentials,
     endpoints::Publisher,
     held::{Held, ServerIndex},
     name::SetName,
@@ -44,7 +43,7 @@ pub(crate) struct Added {
 /// The state of the task.
 #[derive(Debug)]
 pub(crate) struct Refresher {
-    servers: Vec<transport::Endpoint>,
+    servers: Vec<Server>,
     credentials: Credentials,
     sets: HashMap<SetName, (Held, Publisher)>,
     /// Unbounded: has each set once, and the resolver keeps them all.
@@ -71,7 +70,7 @@ impl From<Problem> for End {
 impl Refresher {
     /// Servers that are asked in turn, one at least, and the sets to come.
     pub(crate) fn new(
-        servers: Vec<transport::Endpoint>,
+        servers: Vec<Server>,
         credentials: Credentials,
         added: UnboundedReceiver<Added>,
     ) -> Self {
@@ -106,7 +105,7 @@ impl Refresher {
     }
 
     fn pause(&self, failures: u32) -> Duration {
-        backoff::pause(failures, self.servers.len(), rand::random())
+        discovery_client::pause(failures, self.servers.len(), rand::random())
     }
 
     /// Waits for the first set. Says whether there is one; if not, there will be none.

@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use discovery_client::{Credentials, Server};
 use tokio::{
     runtime::Handle,
     sync::mpsc::{self, UnboundedSender},
@@ -15,8 +16,6 @@ use tokio::{
 use tonic::transport;
 
 use crate::{
-    calls,
-    credentials::Credentials,
     endpoints::Endpoints,
     name::{InvalidSetName, SetName},
     refresh::{Added, Refresher},
@@ -31,7 +30,7 @@ pub struct Resolver(Arc<Inner>);
 /// Builds a [`Resolver`].
 #[derive(Debug, Default)]
 pub struct Builder {
-    servers: Vec<Result<transport::Endpoint, BuildError>>,
+    servers: Vec<Result<Server, BuildError>>,
     credentials: Credentials,
     directory: Option<PathBuf>,
 }
@@ -124,8 +123,7 @@ impl Builder {
     #[must_use]
     pub fn server(mut self, uri: impl Into<String>) -> Self {
         let uri = uri.into();
-        let server = transport::Endpoint::from_shared(uri.clone()).ok();
-        let server = server.filter(|server| server.uri().scheme().is_some());
+        let server = Server::of_uri(&uri);
         self.servers
             .push(server.ok_or(BuildError::InvalidServer(uri)));
         self
@@ -135,7 +133,7 @@ impl Builder {
     /// the keepalive.
     #[must_use]
     pub fn server_endpoint(mut self, server: transport::Endpoint) -> Self {
-        self.servers.push(Ok(server));
+        self.servers.push(Ok(Server::of_endpoint(server)));
         self
     }
 
@@ -176,10 +174,7 @@ impl Builder {
 
     /// Starts the resolver on the tokio runtime that this is called in. Does not wait for a server.
     pub fn build(self) -> Result<Resolver, BuildError> {
-        let servers = self
-            .servers
-            .into_iter()
-            .map(|server| server.map(calls::configured));
+        let servers = self.servers.into_iter();
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         if servers.is_empty() {
             return Err(BuildError::NoServer);

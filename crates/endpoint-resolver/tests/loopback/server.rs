@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, pin::Pin, sync::Arc};
 
 use discovery_proto::{
-    Changes, Endpoint, EndpointKey, Endpoints, Port, Problem, ResolveRequest, ResolveResponse,
-    SetId, WatchRequest, WatchResponse,
+    Changes, Endpoint, EndpointKey, Endpoints, Port, Problem, ReplicateRequest, ReplicateResponse,
+    ResolveRequest, ResolveResponse, SetId, WatchRequest, WatchResponse,
     discovery_server::{Discovery, DiscoveryServer},
     problem::Reason,
     watch_response::Event,
@@ -101,6 +101,15 @@ struct Service {
 
 #[tonic::async_trait]
 impl Discovery for Service {
+    type ReplicateStream = stream::Empty<Result<ReplicateResponse, Status>>;
+
+    async fn replicate(
+        &self,
+        _: Request<ReplicateRequest>,
+    ) -> Result<Response<Self::ReplicateStream>, Status> {
+        Err(Status::unimplemented("resolvers do not ask for it"))
+    }
+
     type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchResponse, Status>> + Send>>;
 
     async fn resolve(

@@ -8,7 +8,8 @@ const MAX: Duration = Duration::from_secs(30);
 
 /// The pause after `failures` in a row, of one or more `servers` that are tried in turn: doubled when each of them has failed
 /// once more, less up to half of it by `random` (0 to 1), so that the clients of a server that fails don't come back together.
-pub(crate) fn pause(failures: u32, servers: usize, random: f64) -> Duration {
+#[must_use]
+pub fn pause(failures: u32, servers: usize, random: f64) -> Duration {
     let servers = u32::try_from(servers.max(1)).unwrap_or(u32::MAX);
     let rounds = failures.saturating_sub(1) / servers;
     let whole = FIRST.saturating_mul(2_u32.saturating_pow(rounds)).min(MAX);

@@ -1,4 +1,4 @@
-//! Whom a resolver trusts, and what it shows to servers: from files, which are read again for each connection and each call.
+//! Whom a client trusts, and what it shows to servers: from files, which are read again for each connection and each call.
 
 use std::{
     io,
@@ -7,40 +7,51 @@ use std::{
 
 use tokio::fs;
 use tonic::{
+    Request,
     metadata::{Ascii, MetadataValue},
     transport::{self, Certificate, ClientTlsConfig, Identity},
 };
 
+use crate::connection::Server;
+
 /// The files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Credentials {
+pub struct Credentials {
     /// The authorities of servers, in PEM. None: those of the system.
-    pub(crate) ca: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
     /// The certificate of the client, and its key, in PEM.
-    pub(crate) client: Option<(PathBuf, PathBuf)>,
+    pub client: Option<(PathBuf, PathBuf)>,
     /// The bearer token.
-    pub(crate) token: Option<PathBuf>,
+    pub token: Option<PathBuf>,
 }
 
 /// A file can't be used. Quotes nothing of it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CredentialsError {
+pub enum CredentialsError {
+    /// It can't be read.
     #[error("failed to read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It has no token.
     #[error("{} has no token of one line", .0.display())]
     NoToken(PathBuf),
+    /// The certificates are none.
     #[error("the certificates of the client, or of the authorities, can't be used: {0}")]
     Tls(#[source] transport::Error),
 }
 
 impl Credentials {
-    /// A server with the files as they are now. As it was, if there are none.
+    /// A server with the files as they are now. Without files, `https://` servers have the authorities of the system.
     pub(crate) async fn connection(
         &self,
-        server: &transport::Endpoint,
+        server: &Server,
     ) -> Result<transport::Endpoint, CredentialsError> {
-        if self.ca.is_none() && self.client.is_none() {
-            return Ok(server.clone());
+        if self.ca.is_none() && self.client.is_none() && !server.needs_tls() {
+            return Ok(server.endpoint.clone());
         }
         let mut tls = ClientTlsConfig::new();
         tls = match &self.ca {
@@ -53,14 +64,25 @@ impl Credentials {
                 read(key).await?,
             ));
         }
-        let server = server.clone().tls_config(tls);
-        server.map_err(CredentialsError::Tls)
+        let endpoint = server.endpoint.clone().tls_config(tls);
+        endpoint.map_err(CredentialsError::Tls)
+    }
+
+    /// A request with the token as it is now.
+    ///
+    /// # Errors
+    /// If the file of the token can't be used.
+    pub async fn request<T>(&self, message: T) -> Result<Request<T>, CredentialsError> {
+        let mut request = Request::new(message);
+        if let Some(authorization) = self.authorization().await? {
+            let metadata = request.metadata_mut();
+            metadata.insert("authorization", authorization);
+        }
+        Ok(request)
     }
 
     /// The metadata `authorization` as it is now.
-    pub(crate) async fn authorization(
-        &self,
-    ) -> Result<Option<MetadataValue<Ascii>>, CredentialsError> {
+    async fn authorization(&self) -> Result<Option<MetadataValue<Ascii>>, CredentialsError> {
         let Some(path) = &self.token else {
             return Ok(None);
         };
