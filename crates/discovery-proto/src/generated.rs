@@ -235,6 +235,177 @@ pub struct StaleMember {
     #[prost(uint64, optional, tag = "2")]
     pub seconds: ::core::option::Option<u64>,
 }
+/// Asks for everything.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicateRequest {}
+/// What is new. Pods, Services and federated sets that are new or different take effect before EndpointSets, and what is removed after
+/// them: no set loses pods because others come later.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplicateResponse {
+    /// Of members.
+    #[prost(message, repeated, tag = "1")]
+    pub members: ::prost::alloc::vec::Vec<ReplicatedMember>,
+    /// Of the host.
+    #[prost(message, optional, tag = "2")]
+    pub host: ::core::option::Option<ReplicatedHost>,
+    /// Whether everything has been sent that there was at the beginning: what has not been sent does not exist. True once.
+    #[prost(bool, tag = "3")]
+    pub complete: bool,
+}
+/// How current what is known of something is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Currency {
+    /// Whether it has been listed.
+    #[prost(bool, tag = "1")]
+    pub known: bool,
+    /// For how long changes may be missing, in milliseconds. Absent if it is current.
+    #[prost(uint64, optional, tag = "2")]
+    pub stale_millis: ::core::option::Option<u64>,
+}
+/// What is new of a member cluster.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplicatedMember {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Labels of pods. Pods refer to labels, ports and nodes by their places in this response, from 0.
+    #[prost(message, repeated, tag = "2")]
+    pub labels: ::prost::alloc::vec::Vec<PodLabels>,
+    /// Named ports of pods.
+    #[prost(message, repeated, tag = "3")]
+    pub ports: ::prost::alloc::vec::Vec<PodPorts>,
+    /// Nodes of pods.
+    #[prost(message, repeated, tag = "4")]
+    pub nodes: ::prost::alloc::vec::Vec<PodNode>,
+    /// Pods that are new or different.
+    #[prost(message, repeated, tag = "5")]
+    pub pods: ::prost::alloc::vec::Vec<ReplicatedPod>,
+    /// Services that are new or different.
+    #[prost(message, repeated, tag = "6")]
+    pub services: ::prost::alloc::vec::Vec<ReplicatedSelector>,
+    /// Services that are gone, have no selector any more, or whose pods no set has any more.
+    #[prost(message, repeated, tag = "7")]
+    pub removed_services: ::prost::alloc::vec::Vec<ObjectId>,
+    /// Pods that are gone, or that no set has any more.
+    #[prost(message, repeated, tag = "8")]
+    pub removed_pods: ::prost::alloc::vec::Vec<ObjectId>,
+    /// How current its pods are, with this response. Absent if that has not changed.
+    #[prost(message, optional, tag = "9")]
+    pub pods_currency: ::core::option::Option<Currency>,
+    /// How current its Services are, with this response. Absent if that has not changed.
+    #[prost(message, optional, tag = "10")]
+    pub services_currency: ::core::option::Option<Currency>,
+}
+/// What is new of the host.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplicatedHost {
+    /// Federated sets that are new or different.
+    #[prost(message, repeated, tag = "1")]
+    pub sources: ::prost::alloc::vec::Vec<ReplicatedSelector>,
+    /// EndpointSets that are new or different.
+    #[prost(message, repeated, tag = "2")]
+    pub sets: ::prost::alloc::vec::Vec<ReplicatedSet>,
+    /// EndpointSets that are gone.
+    #[prost(message, repeated, tag = "3")]
+    pub removed_sets: ::prost::alloc::vec::Vec<ObjectId>,
+    /// Federated sets that are gone, or whose pods no EndpointSet has any more.
+    #[prost(message, repeated, tag = "4")]
+    pub removed_sources: ::prost::alloc::vec::Vec<ObjectId>,
+    /// How current EndpointSets and federated sets are, with this response. Absent if that has not changed.
+    #[prost(message, optional, tag = "5")]
+    pub currency: ::core::option::Option<Currency>,
+}
+/// An object.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ObjectId {
+    /// Its kind, if it is a federated set.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// Its namespace.
+    #[prost(string, tag = "2")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Its name.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+}
+/// An EndpointSet.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicatedSet {
+    /// Which one.
+    #[prost(message, optional, tag = "1")]
+    pub id: ::core::option::Option<ObjectId>,
+    /// Its spec, as JSON.
+    #[prost(bytes = "vec", tag = "2")]
+    pub spec: ::prost::alloc::vec::Vec<u8>,
+}
+/// An object that selects pods.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicatedSelector {
+    /// Which one.
+    #[prost(message, optional, tag = "1")]
+    pub id: ::core::option::Option<ObjectId>,
+    /// Its label selector, as JSON.
+    #[prost(bytes = "vec", tag = "2")]
+    pub selector: ::prost::alloc::vec::Vec<u8>,
+}
+/// Labels of pods.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PodLabels {
+    /// By their keys.
+    #[prost(map = "string, string", tag = "1")]
+    pub labels: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// Ports of pods.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PodPorts {
+    /// The numbers by the names of container ports.
+    #[prost(map = "string, uint32", tag = "1")]
+    pub ports: ::std::collections::HashMap<::prost::alloc::string::String, u32>,
+}
+/// A node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PodNode {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its zone, or empty.
+    #[prost(string, tag = "2")]
+    pub zone: ::prost::alloc::string::String,
+}
+/// A pod of a member.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicatedPod {
+    /// Its namespace.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Its name.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The place of its labels.
+    #[prost(uint32, tag = "3")]
+    pub labels: u32,
+    /// The place of its ports.
+    #[prost(uint32, tag = "4")]
+    pub ports: u32,
+    /// The place of its node. Absent if it has none.
+    #[prost(uint32, optional, tag = "5")]
+    pub node: ::core::option::Option<u32>,
+    /// Its IPv4 address, if it has one.
+    #[prost(fixed32, optional, tag = "6")]
+    pub ipv4: ::core::option::Option<u32>,
+    /// Its IPv6 address, 16 bytes, or empty.
+    #[prost(bytes = "vec", tag = "7")]
+    pub ipv6: ::prost::alloc::vec::Vec<u8>,
+    /// Whether it is ready.
+    #[prost(bool, tag = "8")]
+    pub ready: bool,
+    /// Whether it is being removed.
+    #[prost(bool, tag = "9")]
+    pub terminating: bool,
+}
 /// Generated client implementations.
 pub mod discovery_client {
     #![allow(
@@ -380,6 +551,38 @@ pub mod discovery_client {
                 .insert(GrpcMethod::new("fedrs.discovery.v1alpha1.Discovery", "Watch"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Follows everything that sets are resolved from: for a replica of the service without clusters of its own. Of pods, sources and
+        /// Services it has those that sets have. A replica that reads slowly gets several changes as one. Without any, an empty response
+        /// comes every 10 seconds.
+        ///
+        /// UNAVAILABLE: the service does not know everything yet. PERMISSION_DENIED: of a service that authorizes clients, this needs the
+        /// right to list the EndpointSets of all namespaces.
+        pub async fn replicate(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReplicateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ReplicateResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/fedrs.discovery.v1alpha1.Discovery/Replicate",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("fedrs.discovery.v1alpha1.Discovery", "Replicate"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -418,6 +621,22 @@ pub mod discovery_server {
             &self,
             request: tonic::Request<super::WatchRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
+        /// Server streaming response type for the Replicate method.
+        type ReplicateStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ReplicateResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Follows everything that sets are resolved from: for a replica of the service without clusters of its own. Of pods, sources and
+        /// Services it has those that sets have. A replica that reads slowly gets several changes as one. Without any, an empty response
+        /// comes every 10 seconds.
+        ///
+        /// UNAVAILABLE: the service does not know everything yet. PERMISSION_DENIED: of a service that authorizes clients, this needs the
+        /// right to list the EndpointSets of all namespaces.
+        async fn replicate(
+            &self,
+            request: tonic::Request<super::ReplicateRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ReplicateStream>, tonic::Status>;
     }
     /// Answers which pods of all member clusters an EndpointSet has (D1).
     ///
@@ -575,6 +794,52 @@ pub mod discovery_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = WatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/fedrs.discovery.v1alpha1.Discovery/Replicate" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReplicateSvc<T: Discovery>(pub Arc<T>);
+                    impl<
+                        T: Discovery,
+                    > tonic::server::ServerStreamingService<super::ReplicateRequest>
+                    for ReplicateSvc<T> {
+                        type Response = super::ReplicateResponse;
+                        type ResponseStream = T::ReplicateStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReplicateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Discovery>::replicate(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReplicateSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

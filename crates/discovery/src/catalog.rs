@@ -18,10 +18,11 @@ use crate::{
     freshness::Freshness,
     kept::LoadedSnapshots,
     member_state::MemberState,
+    replicas::{ReplicaId, Replicas},
     report::SetReport,
     set::{SetKey, is_of_service},
     snapshot::{Endpoint, EndpointSnapshot, concerns},
-    state::{Entry, State},
+    state::{Entry, State, Update},
 };
 
 /// The endpoints of all sets. Shared by watches, which change it, and those who look sets up.
@@ -45,9 +46,24 @@ struct Inner {
     is_serving: bool,
     /// The latest version.
     version: u64,
+    /// What it is fed by.
+    source: Source,
+    /// Replicas that are fed by this one.
+    replicas: Replicas,
     /// Sets whose status may be another one; `None` if nobody writes statuses.
     unreported: Option<BTreeSet<SetKey>>,
 }
+
+/// What a catalog is fed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Clusters,
+    /// Another replica.
+    Upstream,
+}
+
+/// The kind that the sets of an upstream are, with their sources: they are as current as each other.
+const UPSTREAM: &str = "EndpointSets of an upstream";
 
 /// What is published of a set, and a signal when that changes.
 #[derive(Debug)]
@@ -67,6 +83,9 @@ enum Published {
 /// What answers wait for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Waiting {
+    /// The first answer of an upstream.
+    #[error("waiting for the first answer of an upstream")]
+    Upstream,
     /// The first list of a kind of the host.
     #[error("waiting for the first list of {0} of the host")]
     Host(&'static str),
@@ -100,8 +119,20 @@ impl Catalog {
     /// A catalog that waits for lists of these kinds of the host, and for all members.
     #[must_use]
     pub fn waiting_for(kinds: impl IntoIterator<Item = &'static str>) -> Arc<Self> {
+        Self::new(State::of_kinds(kinds), Source::Clusters)
+    }
+
+    /// A catalog that waits for another replica.
+    #[must_use]
+    pub(crate) fn of_upstream() -> Arc<Self> {
+        Self::new(State::of_kinds([UPSTREAM]), Source::Upstream)
+    }
+
+    fn new(state: State, source: Source) -> Arc<Self> {
         let inner = Inner {
-            state: State::of_kinds(kinds),
+            state,
+            source,
+            replicas: Replicas::default(),
             are_members_known: false,
             has_given_up: false,
             is_serving: false,
@@ -139,7 +170,43 @@ impl Catalog {
 
     /// How current what is known of a kind of the host is has changed.
     pub(crate) fn refresh_host(&self, kind: &str, change: impl FnOnce(&mut Freshness)) {
-        self.inner.lock().state.refresh_host(kind, change);
+        let mut inner = self.inner.lock();
+        inner.state.refresh_host(kind, change);
+        inner.tell_replicas();
+    }
+
+    /// All that there is now comes from an upstream, which waits for nothing.
+    pub(crate) fn replicated(&self) {
+        self.proceed(|inner| {
+            inner.are_members_known = true;
+            inner.has_given_up = true;
+        });
+    }
+
+    /// From now on, [`take_update`](Self::take_update) has what changes, and the receiver says so. Until
+    /// [`end_replica`](Self::end_replica).
+    pub(crate) fn add_replica(&self) -> (ReplicaId, watch::Receiver<()>) {
+        let mut inner = self.inner.lock();
+        if inner.replicas.is_empty() {
+            inner.state.record_changes(true);
+        }
+        inner.replicas.add()
+    }
+
+    pub(crate) fn end_replica(&self, replica: ReplicaId) {
+        let mut inner = self.inner.lock();
+        inner.replicas.remove(replica);
+        if inner.replicas.is_empty() {
+            inner.state.record_changes(false);
+        }
+    }
+
+    /// What has changed since the last call, as it is now; `with_currency` also how current it is if that has not changed.
+    pub(crate) fn take_update(&self, replica: ReplicaId, with_currency: bool) -> Update {
+        let mut inner = self.inner.lock();
+        let mut changes = inner.replicas.take(replica);
+        changes.currency |= with_currency;
+        inner.state.update_of(&changes)
     }
 
     /// Takes what snapshots have, before anything is watched.
@@ -185,6 +252,7 @@ impl Catalog {
 
     /// Publishes the sets that have changed, once answers have begun.
     fn publish(&self, inner: &mut Inner) {
+        inner.tell_replicas();
         if !inner.is_serving {
             return;
         }
@@ -337,10 +405,10 @@ impl Inner {
     fn waiting(&self) -> Option<Waiting> {
         let mut host = self.state.host();
         if let Some((kind, _)) = host.find(|(_, freshness)| !freshness.is_known) {
-            return Some(Waiting::Host(kind));
+            return Some(self.or_upstream(Waiting::Host(kind)));
         }
         if !self.are_members_known {
-            return Some(Waiting::Members);
+            return Some(self.or_upstream(Waiting::Members));
         }
         if self.has_given_up {
             return None;
@@ -348,6 +416,22 @@ impl Inner {
         let members: Vec<_> = self.state.members().map(MemberState::of).collect();
         let needs_services = self.state.services_of_sets().next().is_some();
         Waiting::for_members(members.iter(), needs_services)
+    }
+
+    /// What is waited for, or the upstream that it comes from.
+    fn or_upstream(&self, waiting: Waiting) -> Waiting {
+        if self.source == Source::Upstream {
+            Waiting::Upstream
+        } else {
+            waiting
+        }
+    }
+
+    /// Replicas get what has changed.
+    fn tell_replicas(&mut self) {
+        if let Some(changes) = self.state.take_changes() {
+            self.replicas.add_changes(&changes);
+        }
     }
 
     /// The status of every set may be another one.

@@ -1,6 +1,6 @@
 //! How current what is known of a collection is: of the pods of a member, or of a kind of the host.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// How current what is known of a collection is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,20 @@ pub struct Staleness {
     pub stale_since: Option<Timestamp>,
 }
 
+/// By how much times may differ that are the same, because messages take a different time.
+const SLACK: SignedDuration = SignedDuration::from_secs(1);
+
 impl Staleness {
+    /// Whether what is known with `self` lacks changes that what is known with `other` has.
+    pub(crate) fn is_older_than(self, other: Self) -> bool {
+        let is_earlier = match (self.stale_since, other.stale_since) {
+            (Some(since), Some(other)) => other.duration_since(since) > SLACK,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        other.is_known && (!self.is_known || is_earlier)
+    }
+
     /// That of both: it is as old as the older one.
     pub(crate) fn and(self, other: Self) -> Self {
         let times = [self.stale_since, other.stale_since];
@@ -50,6 +63,23 @@ impl Freshness {
             stale_since: Some(current_at),
             must_list: true,
             is_loaded: true,
+        }
+    }
+
+    /// That of an upstream. What differs by less than [`SLACK`] is the same: messages take a different time.
+    pub(crate) fn replicated(&mut self, of_upstream: Staleness) {
+        let is_same = self.is_known == of_upstream.is_known
+            && !self.is_loaded
+            && match (self.stale_since, of_upstream.stale_since) {
+                (Some(known), Some(now)) => known.duration_since(now).abs() <= SLACK,
+                (known, now) => known == now,
+            };
+        if !is_same {
+            *self = Self {
+                is_known: of_upstream.is_known,
+                stale_since: of_upstream.stale_since,
+                ..Self::default()
+            };
         }
     }
 

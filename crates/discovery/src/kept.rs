@@ -28,6 +28,8 @@ pub(crate) struct KeptHost {
     pub(crate) sets: Vec<(SetKey, Arc<EndpointSetSpec>)>,
     /// The selectors of federated sets.
     pub(crate) sources: Vec<(ObjectKey, Arc<LabelSelector>)>,
+    /// The names of all members; `None` if an earlier version has written the snapshot.
+    pub(crate) members: Option<Vec<Arc<str>>>,
 }
 
 /// What is known of a member. Cheap to copy from the state: its pods are shared.

@@ -4,6 +4,7 @@
 //! watches: EndpointSets, federated sets of the host --.
 //! watches: pods, nodes of each member ----------------+--> State (pure) --changed sets--> Catalog --> readers, HTTP, gRPC, DNS
 //! snapshots on disk, at the start, and written -------'
+//! another replica instead of the watches (Upstreams) --'
 //! ```
 //!
 //! A member that can't be reached keeps its endpoints, which answers mark with their age: nothing is removed because it is
@@ -12,6 +13,7 @@
 mod access;
 mod answer;
 mod catalog;
+mod changes;
 mod disk;
 mod dns;
 mod freshness;
@@ -28,6 +30,8 @@ mod peer;
 mod pod;
 mod problem;
 pub mod rbac;
+mod replicas;
+mod replication;
 mod report;
 mod resolve;
 mod run;
@@ -40,11 +44,13 @@ mod source;
 mod state;
 mod status;
 mod status_writer;
+mod tables;
 mod user;
 mod xds;
 
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, Waiting};
+pub use discovery_client::Credentials;
 pub use disk::{SnapshotDirectory, write_snapshots};
 pub use dns::{DnsConfig, DnsServer, InvalidDomain};
 pub use freshness::Staleness;
@@ -53,6 +59,7 @@ pub use http::{router, serve_http};
 pub use kept::LoadedSnapshots;
 pub use member_state::MemberState;
 pub use metrics::DiscoveryMetrics;
+pub use replication::{InvalidUpstream, UpstreamMetrics, Upstreams};
 pub use run::Discovery;
 pub use service::Service;
 pub use serving::{Limits, Tls, TlsError, TlsFiles};

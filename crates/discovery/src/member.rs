@@ -66,12 +66,44 @@ impl Member {
         pods.flat_map(BTreeMap::values).map(|kept| &kept.pod)
     }
 
+    /// The pod of this name.
+    pub(crate) fn pod(&self, namespace: &str, name: &str) -> Option<&Arc<Pod>> {
+        let pods = self.pods.get(namespace)?;
+        pods.get(name).map(|kept| &kept.pod)
+    }
+
+    /// The namespaces in which it has pods.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.pods.keys()
+    }
+
+    /// Pods exist, which `read` makes with what the member's pods have in common, and their namespaces. Returns what that changes.
+    ///
+    /// # Errors
+    /// Those of `read`: nothing has changed then.
+    pub(crate) fn replicate<E>(
+        &mut self,
+        read: impl FnOnce(&Arc<str>, &mut Shared) -> Result<Vec<(Box<str>, Pod)>, E>,
+    ) -> Result<Vec<PodChange>, E> {
+        let pods = read(&self.name, &mut self.shared)?.into_iter();
+        let changes = pods.filter_map(|(namespace, pod)| {
+            let namespace = self.namespace(&namespace);
+            self.put(namespace, Arc::new(pod))
+        });
+        Ok(changes.collect())
+    }
+
+    /// The one copy of the name of a namespace.
+    fn namespace(&self, name: &str) -> Arc<str> {
+        match self.pods.get_key_value(name) {
+            Some((namespace, _)) => Arc::clone(namespace),
+            None => name.into(),
+        }
+    }
+
     /// A pod exists, was created or changed. Returns what that changes.
     pub(crate) fn apply(&mut self, object: PodObject) -> Option<PodChange> {
-        let namespace: Arc<str> = match self.pods.get_key_value(&*object.metadata.namespace) {
-            Some((namespace, _)) => Arc::clone(namespace),
-            None => (&*object.metadata.namespace).into(),
-        };
+        let namespace = self.namespace(&object.metadata.namespace);
         let name = object.metadata.name.clone();
         let node = self.node(&object.spec.node_name);
         match object.into_pod(&self.name, node, &mut self.shared) {
@@ -183,6 +215,11 @@ impl Member {
         if self.is_list_unreadable {
             return Vec::new();
         }
+        self.remove_unlisted()
+    }
+
+    /// Pods that the list does not have are gone.
+    pub(crate) fn remove_unlisted(&mut self) -> Vec<PodChange> {
         let mut gone = Vec::new();
         for (namespace, pods) in &self.pods {
             let unlisted = pods.values().filter(|kept| !kept.is_listed);

@@ -55,6 +55,11 @@ impl Services {
         self.selectors.get(key).map(|selector| &**selector)
     }
 
+    /// Which pods a Service selects, for a replica.
+    pub(crate) fn shared_selector(&self, key: &ServiceKey) -> Option<Arc<LabelSelector>> {
+        self.selectors.get(key).cloned()
+    }
+
     /// A Service has this selector, or none. Returns whether that changes anything.
     pub(crate) fn set(&mut self, key: &ServiceKey, selector: Option<LabelSelector>) -> bool {
         if self.selector(key) == selector.as_ref() {

@@ -1,5 +1,7 @@
 //! What is known: EndpointSets, their sources, and the pods of all members. Pure: no clock, no lock, no IO.
 
+mod replicated;
+mod replicating;
 mod stored;
 
 use std::{
@@ -15,7 +17,9 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+pub(crate) use self::replicated::Update;
 use crate::{
+    changes::Changes,
     freshness::Freshness,
     member::{Member, PodChange},
     node::NodeObject,
@@ -44,6 +48,8 @@ pub(crate) struct State {
     changed: BTreeSet<SetKey>,
     /// Whether a member is new, known, or stale, since [`take_members_changed`](State::take_members_changed).
     have_members_changed: bool,
+    /// What has changed since [`take_changes`](State::take_changes), if a replica follows it.
+    recorded: Option<Changes>,
 }
 
 /// An EndpointSet, and its endpoints.
@@ -130,8 +136,19 @@ impl State {
     /// A member is known by its kubeconfig.
     pub(crate) fn add_member(&mut self, name: &Arc<str>) {
         let member = || Member::new(Arc::clone(name));
+        if !self.members.contains_key(name) {
+            // Snapshots of the host name them.
+            self.host_revision += 1;
+        }
         self.members.entry(Arc::clone(name)).or_insert_with(member);
+        self.members_changed();
+    }
+
+    fn members_changed(&mut self) {
         self.have_members_changed = true;
+        if let Some(changes) = &mut self.recorded {
+            changes.currency = true;
+        }
     }
 
     /// Changes what is known of a member; `change` returns the pods that are other ones now.
@@ -149,7 +166,10 @@ impl State {
         let before = freshness(member);
         let changes: Vec<_> = change(member).into_iter().collect();
         member.revision += changes.len() as u64;
-        self.have_members_changed |= before != freshness(member);
+        let has_changed = before != freshness(member);
+        if has_changed {
+            self.members_changed();
+        }
         for change in changes {
             self.pod_changed(&cluster, &change);
         }
@@ -173,6 +193,9 @@ impl State {
     pub(crate) fn refresh_host(&mut self, kind: &str, change: impl FnOnce(&mut Freshness)) {
         if let Some(freshness) = self.host.get_mut(kind) {
             change(freshness);
+        }
+        if let Some(changes) = &mut self.recorded {
+            changes.currency = true;
         }
     }
 
@@ -248,7 +271,7 @@ impl State {
         };
         if member.services.set(service, selector) {
             member.revision += 1;
-            self.select_again(&SourceKey::Service(service.clone()));
+            self.source_changed(&SourceKey::Service(service.clone()));
         }
     }
 
@@ -285,6 +308,11 @@ impl State {
         let Some(name) = pods.map(|pod| &pod.name).next() else {
             return;
         };
+        if let Some(changes) = &mut self.recorded
+            && !candidates.is_empty()
+        {
+            changes.pod(cluster, &change.namespace, name);
+        }
         for key in candidates {
             self.refresh(&key, cluster, name, change.now.as_ref());
         }
@@ -302,12 +330,23 @@ impl State {
 
     /// An EndpointSet exists, was created or changed.
     pub(crate) fn apply_set(&mut self, object: &EndpointSet) {
-        let key = SetKey::of(object);
-        let set = ValidEndpointSet::check(&object.spec).map(Arc::new);
+        self.apply_spec(SetKey::of(object), &object.spec);
+    }
+
+    /// An EndpointSet has this spec.
+    pub(crate) fn apply_spec(&mut self, key: SetKey, spec: &EndpointSetSpec) {
+        let set = ValidEndpointSet::check(spec).map(Arc::new);
         if self.sets.get(&key).is_some_and(|known| known.set == set) {
             return;
         }
-        self.put_set(key, Arc::new(object.spec.clone()), set);
+        self.record_set(&key);
+        self.put_set(key, Arc::new(spec.clone()), set);
+    }
+
+    fn record_set(&mut self, key: &SetKey) {
+        if let Some(changes) = &mut self.recorded {
+            changes.sets.insert(key.clone());
+        }
     }
 
     fn put_set(
@@ -343,6 +382,7 @@ impl State {
             }
         }
         self.sets.insert(key.clone(), entry);
+        self.record_selected(&key);
         self.changed.insert(key);
     }
 
@@ -368,11 +408,13 @@ impl State {
     /// An EndpointSet is gone.
     pub(crate) fn remove_set(&mut self, key: &SetKey) {
         if self.forget(key) {
+            self.record_set(key);
             self.changed.insert(key.clone());
         }
     }
 
     fn forget(&mut self, key: &SetKey) -> bool {
+        self.record_selected(key);
         let Some(entry) = self.sets.remove(key) else {
             return false;
         };
@@ -406,7 +448,7 @@ impl State {
             let selector = Arc::new(selector.clone());
             self.sources.insert(key.clone(), selector);
             self.host_revision += 1;
-            self.select_again(&SourceKey::Set(key.clone()));
+            self.source_changed(&SourceKey::Set(key.clone()));
         }
     }
 
@@ -414,7 +456,7 @@ impl State {
     pub(crate) fn remove_source(&mut self, key: &ObjectKey) {
         if self.sources.remove(key).is_some() {
             self.host_revision += 1;
-            self.select_again(&SourceKey::Set(key.clone()));
+            self.source_changed(&SourceKey::Set(key.clone()));
         }
     }
 
@@ -425,6 +467,16 @@ impl State {
         for key in gone.cloned().collect::<Vec<_>>() {
             self.remove_source(&key);
         }
+    }
+
+    /// A source selects other pods, or does not exist any more.
+    fn source_changed(&mut self, source: &SourceKey) {
+        if let Some(changes) = &mut self.recorded
+            && self.by_source.contains_key(source)
+        {
+            changes.sources.insert(source.clone());
+        }
+        self.select_again(source);
     }
 
     /// The EndpointSets with this source have the pods that it selects now.
@@ -448,4 +500,4 @@ fn source_of(
 
 #[cfg(test)]
 #[path = "state_tests.rs"]
-mod tests;
+pub(crate) mod tests;

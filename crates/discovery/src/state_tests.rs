@@ -50,7 +50,7 @@ fn selector(value: &str) -> LabelSelector {
 
 /// What a set has the pods of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+pub(crate) enum By {
     Selector,
     Source,
     Service,
@@ -58,7 +58,7 @@ enum By {
 
 /// What happens, with small numbers: members, pods, versions, sets.
 #[derive(Clone, Debug)]
-enum Event {
+pub(crate) enum Event {
     Pod(usize, usize, u8, bool),
     PodGone(usize, usize),
     /// A list with these pods, after which it is complete.
@@ -74,7 +74,7 @@ enum Event {
     Zone(usize, bool),
 }
 
-fn event() -> impl Strategy<Value = Event> {
+pub(crate) fn event() -> impl Strategy<Value = Event> {
     let (member, name, version) = (0..2_usize, 0..4_usize, 0..4_u8);
     let pods = prop::collection::vec((name.clone(), version.clone(), any::<bool>()), 0..4);
     prop_oneof![
@@ -159,7 +159,7 @@ impl Model {
     }
 }
 
-fn apply(state: &mut State, event: &Event) {
+pub(crate) fn apply(state: &mut State, event: &Event) {
     let member = |member: &usize| format!("m{member}");
     match event {
         Event::Pod(m, n, v, r) => state.apply_pod(&member(m), read(&pod(*n, *v, *r))),
@@ -200,7 +200,7 @@ fn apply(state: &mut State, event: &Event) {
     }
 }
 
-fn endpoints(state: &State) -> BTreeMap<usize, Option<Vec<String>>> {
+pub(crate) fn endpoints(state: &State) -> BTreeMap<usize, Option<Vec<String>>> {
     let of = |(key, entry): (&SetKey, &Entry)| {
         let texts = entry.endpoints().map(|endpoint| {
             let address = endpoint.addresses().next().unwrap();

@@ -33,7 +33,7 @@ enum Command {
     Simulate(simulation::SimulateArgs),
     Controller(controller::ControllerArgs),
     ReplicaSetController(replica_set_controller::ReplicaSetControllerArgs),
-    Discovery(discovery_service::DiscoveryArgs),
+    Discovery(Box<discovery_service::DiscoveryArgs>),
     McsController(mcs_controller::McsControllerArgs),
     Resolve(resolve::ResolveArgs),
     Plan(plan::PlanArgs),
@@ -94,7 +94,7 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         }
         Command::Discovery(args) => {
             cli.log.start()?;
-            block_on(discovery_service::run(args))
+            block_on(discovery_service::run(*args))
         }
         Command::McsController(args) => {
             cli.log.start()?;

@@ -30,6 +30,11 @@ impl HostArgs {
         }
     }
 
+    /// Whether an option names the cluster.
+    pub(crate) fn is_named(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     /// A client for the controller. It does not retry writes: the controller decides what to repeat.
     pub(crate) async fn controller_client(self) -> anyhow::Result<Client> {
         controller_client(self.source()).await

@@ -48,6 +48,14 @@ pub(crate) trait Members {
 }
 
 impl MemberSource {
+    /// The directory, or without one the members that have joined `host`.
+    pub(crate) fn of(directory: Option<PathBuf>, host: &Client, joined: JoinedMembers) -> Self {
+        match directory {
+            Some(directory) => Self::Directory(directory),
+            None => Self::Joined(host.clone(), joined),
+        }
+    }
+
     async fn watch(self, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
         match self {
             Self::Directory(directory) => directory::watch(directory, events, cancel).await,

@@ -1,7 +1,6 @@
 //! The account of discovery in a member: the controller renews its token, which discovery can't.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use controller_base::rbac::Manifest;
 use discovery::rbac::joined_manifests;
 use fedrs_api::names;
 use fedrs_tests::{SECRETS_PATH, SimFederation, kubeconfig, minutes};

@@ -1,5 +1,7 @@
 //! How users add, remove and drain members: Secrets, both sources of kubeconfigs, tokens, conditions.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
 mod discovery;
 mod drain;
 

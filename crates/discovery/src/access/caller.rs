@@ -60,6 +60,24 @@ impl Caller {
         }
     }
 
+    /// Whether the user may ask for everything.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`, or `UNAVAILABLE` while that is not known.
+    pub(crate) async fn check_all(&self) -> Result<(), Status> {
+        let Some(Known { reviews, user, .. }) = &self.0 else {
+            return Ok(());
+        };
+        match reviews.may_list(user).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Status::permission_denied(format!(
+                "endpointsets.fedrs.dev is forbidden: User {:?} cannot list resource \"endpointsets\" in API group \"fedrs.dev\" at the cluster scope",
+                reflector::printable(&user.name)
+            ))),
+            Err(away) => Err(Status::unavailable(away.to_string())),
+        }
+    }
+
     /// The time to look at the rights of a client again that follows sets; never for somebody who may ask for everything.
     pub(crate) async fn look_again(&self) {
         match &self.0 {

@@ -68,7 +68,8 @@ struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Question {
     user: Arc<User>,
-    set: SetKey,
+    /// None: whether it may list those of all namespaces.
+    set: Option<SetKey>,
 }
 
 /// What a user may do.
@@ -189,9 +190,21 @@ impl Reviews {
     /// # Errors
     /// If the host can't be asked.
     pub(super) async fn may_get(&self, user: &Arc<User>, set: &SetKey) -> Result<bool, HostAway> {
+        self.may(user, Some(set)).await
+    }
+
+    /// Whether the user may list the sets of all namespaces.
+    ///
+    /// # Errors
+    /// If the host can't be asked.
+    pub(super) async fn may_list(&self, user: &Arc<User>) -> Result<bool, HostAway> {
+        self.may(user, None).await
+    }
+
+    async fn may(&self, user: &Arc<User>, set: Option<&SetKey>) -> Result<bool, HostAway> {
         let question = Question {
             user: Arc::clone(user),
-            set: set.clone(),
+            set: set.cloned(),
         };
         let ask = async || self.review_access(&question).await;
         let answer = self.rights.answer(&question, ask).await;
@@ -232,13 +245,17 @@ impl Reviews {
 
     async fn review_access(&self, question: &Question) -> Result<Right, HostAway> {
         let Question { user, set } = question;
+        let verb = if set.is_some() { "get" } else { "list" };
+        // Without names, the host is asked for all.
+        let namespace = set.as_ref().map_or("", |set| &*set.namespace);
+        let name = set.as_ref().map_or("", |set| &*set.name);
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
             "spec": {
                 "user": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra,
                 "resourceAttributes": {
-                    "verb": "get", "group": "fedrs.dev", "version": "v1alpha1", "resource": "endpointsets",
-                    "namespace": &*set.namespace, "name": &*set.name,
+                    "verb": verb, "group": "fedrs.dev", "version": "v1alpha1", "resource": "endpointsets",
+                    "namespace": namespace, "name": name,
                 },
             },
         });

@@ -5,7 +5,6 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
     net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
@@ -22,6 +21,7 @@ use crate::{
     pod::{Labels, Pod, PortNames, Shared},
     services::ServiceKey,
     set::SetKey,
+    tables::{PodRow, Table, Tables},
 };
 
 /// The flags of a pod.
@@ -46,6 +46,9 @@ struct HostContent<'a> {
     sets: Vec<(Text<'a>, Text<'a>, Cow<'a, EndpointSetSpec>)>,
     /// Kind, namespace, name, and selector of federated sets.
     sources: Vec<(SetKind, Text<'a>, Text<'a>, Cow<'a, LabelSelector>)>,
+    /// The names of all members. Absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<Text<'a>>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -89,6 +92,7 @@ pub(super) fn encode_host(host: &KeptHost, version: u64) -> Result<Vec<u8>, File
     let content = HostContent {
         sets: sets.collect(),
         sources: sources.collect(),
+        members: (host.members.as_ref()).map(|names| names.iter().map(|name| text(name)).collect()),
     };
     encode(host.mark, version, content)
 }
@@ -111,13 +115,14 @@ pub(super) fn decode_host(bytes: &[u8], now: Timestamp) -> Result<(KeptHost, u64
                 (key, Arc::new(selector.into_owned()))
             })
             .collect(),
+        members: (content.members).map(|names| names.into_iter().map(Arc::from).collect()),
     };
     Ok((host, version))
 }
 
 /// The bytes of the file of a member.
 pub(super) fn encode_member(member: &KeptMember, version: u64) -> Result<Vec<u8>, FileError> {
-    let (mut labels, mut ports, mut nodes) = (Table::new(), Table::new(), Table::new());
+    let (mut labels, mut ports, mut nodes) = (Table::default(), Table::default(), Table::default());
     let mut row = |pod| Row::of(pod, &mut labels, &mut ports, &mut nodes);
     let pods = member.pods.iter().map(|(namespace, pods)| {
         let rows = pods.iter().map(&mut row);
@@ -150,10 +155,20 @@ pub(super) fn decode_member(
 ) -> Result<(LoadedMember, u64), FileError> {
     let (content, mark, version) = decode::<MemberContent<'_>>(bytes, now)?;
     let name: Arc<str> = content.cluster.into();
-    let tables = Tables::of(content.labels, content.ports, content.nodes);
+    let mut shared = Shared::default();
+    let nodes = content.nodes.into_iter().map(|(name, zone)| Node {
+        name: name.into(),
+        zone: zone.map(Arc::from),
+    });
+    let labels = content.labels.into_iter().map(Cow::into_owned);
+    let ports = content.ports.into_iter().map(Cow::into_owned);
+    let tables = Tables::of(&mut shared, labels, ports, nodes);
     let mut namespaces = Vec::with_capacity(content.pods.len());
     for (namespace, rows) in content.pods {
-        let pods = rows.into_iter().map(|row| tables.pod(row, &name));
+        let pods = rows.into_iter().map(|row| {
+            let pod = tables.pod(row.into_pod_row(), &name);
+            pod.map(Arc::new)
+        });
         let pods: Option<Vec<_>> = pods.collect();
         let pods = pods.ok_or(FileError::Invalid("a place that is not in its table"))?;
         namespaces.push((namespace.into(), pods));
@@ -172,7 +187,6 @@ pub(super) fn decode_member(
         pods: namespaces,
         services,
     };
-    let shared = tables.shared;
     Ok((LoadedMember { member, shared }, version))
 }
 
@@ -202,28 +216,6 @@ fn text(text: &str) -> Text<'_> {
     Cow::Borrowed(text)
 }
 
-/// Values in the order in which they are used first, each once: equal ones are interned, and have the same address.
-struct Table<'a, T> {
-    values: Vec<&'a T>,
-    places: HashMap<*const T, usize>,
-}
-
-impl<'a, T> Table<'a, T> {
-    fn new() -> Self {
-        Self {
-            values: Vec::new(),
-            places: HashMap::new(),
-        }
-    }
-
-    fn place(&mut self, value: &'a Arc<T>) -> usize {
-        *self.places.entry(Arc::as_ptr(value)).or_insert_with(|| {
-            self.values.push(value);
-            self.values.len() - 1
-        })
-    }
-}
-
 impl<'a> Row<'a> {
     fn of(
         pod: &'a Arc<Pod>,
@@ -242,56 +234,19 @@ impl<'a> Row<'a> {
             flag(pod.is_ready, READY) | flag(pod.is_terminating, TERMINATING),
         )
     }
-}
 
-/// What the pods of a file have in common.
-struct Tables {
-    labels: Vec<Arc<Labels>>,
-    ports: Vec<Arc<PortNames>>,
-    nodes: Vec<Arc<Node>>,
-    /// Keeps that one copy of each is in use, also after the first list.
-    shared: Shared,
-}
-
-impl Tables {
-    fn of(
-        labels: Vec<Cow<'_, Labels>>,
-        ports: Vec<Cow<'_, PortNames>>,
-        nodes: Vec<(Text<'_>, Option<Text<'_>>)>,
-    ) -> Self {
-        let mut shared = Shared::default();
-        let labels = labels.into_iter().map(Cow::into_owned);
-        let ports = ports.into_iter().map(Cow::into_owned);
-        let nodes = nodes.into_iter().map(|(name, zone)| Node {
+    fn into_pod_row(self) -> PodRow {
+        let Self(name, labels, ports, node, v4, v6, flags) = self;
+        PodRow {
             name: name.into(),
-            zone: zone.map(Arc::from),
-        });
-        Self {
-            labels: labels.map(|labels| shared.labels.get(labels)).collect(),
-            ports: ports.map(|ports| shared.ports.get(ports)).collect(),
-            nodes: nodes.map(|node| shared.nodes.get(node)).collect(),
-            shared,
-        }
-    }
-
-    /// The pod of a row; `None` if it has a place that is not in its table.
-    fn pod(&self, row: Row<'_>, cluster: &Arc<str>) -> Option<Arc<Pod>> {
-        let Row(name, labels, ports, node, v4, v6, flags) = row;
-        let node = match node {
-            Some(node) => Some(Arc::clone(self.nodes.get(node)?)),
-            None => None,
-        };
-        Some(Arc::new(Pod {
-            name: name.into(),
-            cluster: Arc::clone(cluster),
+            labels,
+            ports,
             node,
-            labels: Arc::clone(self.labels.get(labels)?),
-            ports: Arc::clone(self.ports.get(ports)?),
             v4,
-            v6: v6.map(Box::new),
+            v6,
             is_ready: flags & READY != 0,
             is_terminating: flags & TERMINATING != 0,
-        }))
+        }
     }
 }
 

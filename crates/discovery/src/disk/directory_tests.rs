@@ -57,6 +57,7 @@ fn host(count: usize) -> KeptHost {
         mark: Mark::default(),
         sets: (0..count).map(set).collect(),
         sources: Vec::new(),
+        members: Some(vec!["eu".into()]),
     }
 }
 

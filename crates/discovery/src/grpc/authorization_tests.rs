@@ -39,7 +39,7 @@ fn watch() -> proto::WatchRequest {
 }
 
 /// The name of the set, and the reason of a problem.
-async fn next(responses: &mut Responses) -> (String, Option<Reason>) {
+async fn next(responses: &mut Responses<proto::WatchResponse>) -> (String, Option<Reason>) {
     let response = timeout(Duration::from_secs(24 * 3600), responses.next()).await;
     let response = response.expect("a response").expect("it lasts").unwrap();
     let reason = match response.event.unwrap() {
@@ -129,4 +129,56 @@ async fn a_client_says_again_who_it_is_after_an_hour_unless_the_host_is_away() {
             assert!(responses.next().await.is_none());
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_for_users_who_may_list_all_sets_as_long_as_they_may() {
+    let host = Arc::new(Host::default());
+    host.allow("a", "web");
+    host.allow_all("b");
+    let calls = calls(&host);
+    let ask = async |token| {
+        calls
+            .replicate(request(token, proto::ReplicateRequest {}))
+            .await
+    };
+    let status = ask("TOKEN-a").await.err().unwrap();
+    let text = "endpointsets.fedrs.dev is forbidden: User \"a\" cannot list resource \"endpointsets\" in API group \"fedrs.dev\" at the cluster scope";
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::PermissionDenied, text)
+    );
+    let status = ask("other").await.err().unwrap();
+    assert_eq!(status.code(), Code::Unauthenticated);
+    let mut responses = ask("TOKEN-b").await.unwrap().into_inner();
+    let mut names = Vec::new();
+    loop {
+        let response = responses.next().await.unwrap().unwrap();
+        let host = response.host.unwrap_or_default();
+        names.extend(host.sets.into_iter().map(|set| set.id.unwrap().name));
+        if response.complete {
+            break;
+        }
+    }
+    assert_eq!(names, ["api", "web"]);
+    host.deny_all();
+    let revoked = tokio::time::Instant::now();
+    let status = loop {
+        match responses.next().await.unwrap() {
+            Ok(response) => assert_eq!(response, proto::ReplicateResponse::default()),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(
+        (status.code(), status.message()),
+        (
+            Code::PermissionDenied,
+            text.replace("\"a\"", "\"b\"").as_str()
+        )
+    );
+    assert!(
+        revoked.elapsed() <= Duration::from_secs(330),
+        "{:?}",
+        revoked.elapsed()
+    );
 }

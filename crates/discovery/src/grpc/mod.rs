@@ -13,7 +13,7 @@ use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use tokio::{net::TcpListener, sync::oneshot};
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Response, Status, server::NamedService, service::Routes};
+use tonic::{Code, Request, Response, Status, server::NamedService, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use self::follower::Follower;
@@ -23,6 +23,7 @@ use crate::{
     catalog::Catalog,
     peer::Peer,
     problem::Problem,
+    replication::Feed,
     service::Service,
     serving::{Protocol, accept},
     set::SetKey,
@@ -34,7 +35,7 @@ const MAX_SETS: usize = 1_000;
 /// The longest request.
 const MAX_REQUEST: usize = 1 << 20;
 
-type Responses = Pin<Box<dyn Stream<Item = Result<proto::WatchResponse, Status>> + Send>>;
+type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Answers on `listener` until `cancel`.
 pub async fn serve_grpc(listener: TcpListener, service: Service, cancel: CancellationToken) {
@@ -108,7 +109,10 @@ impl Calls {
         })
     }
 
-    async fn watched(&self, request: Request<proto::WatchRequest>) -> Result<Responses, Status> {
+    async fn watched(
+        &self,
+        request: Request<proto::WatchRequest>,
+    ) -> Result<Responses<proto::WatchResponse>, Status> {
         let caller = self.service.caller(&request).await?;
         let share = self.service.stream(&Peer::of(&request))?;
         let request = request.into_inner();
@@ -127,20 +131,51 @@ impl Calls {
             let _counted_while_they_live = (&watching, &share);
             Ok(response)
         });
-        let stopped = self.cancel.clone().cancelled_owned();
+        Ok(until(responses, self.end(caller)).boxed())
+    }
+
+    async fn replicated(
+        &self,
+        request: Request<proto::ReplicateRequest>,
+    ) -> Result<Responses<proto::ReplicateResponse>, Status> {
+        let caller = self.service.caller(&request).await?;
+        let share = self.service.stream(&Peer::of(&request))?;
+        caller.check_all().await?;
+        let catalog = &self.service.catalog;
+        catalog
+            .ready()
+            .map_err(|waiting| Status::unavailable(waiting.to_string()))?;
+        let feed = Feed::new(Arc::clone(catalog));
+        let watching = self.service.metrics.watching();
+        let responses = stream::unfold(
+            (feed, share, watching),
+            |(mut feed, share, watching)| async {
+                Some((Ok(feed.next().await), (feed, share, watching)))
+            },
+        );
+        let end = self.end(caller.clone());
         let end = async move {
             tokio::select! {
-                () = stopped => Status::unavailable("this replica is stopping"),
-                status = caller.term() => status,
+                status = end => status,
+                status = revoked(caller) => status,
             }
         };
         Ok(until(responses, end).boxed())
     }
 
+    /// The end of a call that follows sets: that of the service, or of the caller's time.
+    fn end(&self, caller: Caller) -> impl Future<Output = Status> + use<> {
+        let stopped = self.cancel.clone().cancelled_owned();
+        async move {
+            tokio::select! {
+                () = stopped => Status::unavailable("this replica is stopping"),
+                status = caller.term() => status,
+            }
+        }
+    }
+
     fn counted<T>(&self, result: Result<T, Status>) -> Result<Response<T>, Status> {
-        let code = result
-            .as_ref()
-            .map_or_else(Status::code, |_| tonic::Code::Ok);
+        let code = result.as_ref().map_or_else(Status::code, |_| Code::Ok);
         self.service.metrics.count_grpc(&format!("{code:?}"));
         result.map(Response::new)
     }
@@ -148,7 +183,8 @@ impl Calls {
 
 #[tonic::async_trait]
 impl Discovery for Calls {
-    type WatchStream = Responses;
+    type WatchStream = Responses<proto::WatchResponse>;
+    type ReplicateStream = Responses<proto::ReplicateResponse>;
 
     async fn resolve(
         &self,
@@ -160,8 +196,15 @@ impl Discovery for Calls {
     async fn watch(
         &self,
         request: Request<proto::WatchRequest>,
-    ) -> Result<Response<Responses>, Status> {
+    ) -> Result<Response<Self::WatchStream>, Status> {
         self.counted(self.watched(request).await)
+    }
+
+    async fn replicate(
+        &self,
+        request: Request<proto::ReplicateRequest>,
+    ) -> Result<Response<Self::ReplicateStream>, Status> {
+        self.counted(self.replicated(request).await)
     }
 }
 
@@ -176,15 +219,26 @@ fn key(set: Option<proto::SetId>) -> Result<SetKey, Status> {
 }
 
 /// The responses until `end`, which is the last one.
-fn until(
-    responses: impl Stream<Item = Result<proto::WatchResponse, Status>>,
+fn until<T>(
+    responses: impl Stream<Item = Result<T, Status>>,
     end: impl Future<Output = Status>,
-) -> impl Stream<Item = Result<proto::WatchResponse, Status>> {
+) -> impl Stream<Item = Result<T, Status>> {
     let (sender, receiver) = oneshot::channel();
     let ended = async { _ = sender.send(end.await) };
     let last = async { receiver.await.ok().map(Err) };
     let last = stream::once(last).filter_map(std::future::ready);
     responses.take_until(ended).chain(last)
+}
+
+/// The end of a call for everything: the caller may not ask for it any more. While that is not known, the call lasts on.
+async fn revoked(caller: Caller) -> Status {
+    loop {
+        caller.look_again().await;
+        match caller.check_all().await {
+            Err(status) if status.code() == Code::PermissionDenied => return status,
+            _ => {}
+        }
+    }
 }
 
 /// What the client gets: as much as it reads, always the latest.

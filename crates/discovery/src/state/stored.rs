@@ -101,6 +101,7 @@ impl State {
             sources: sources
                 .map(|(key, selector)| (key.clone(), Arc::clone(selector)))
                 .collect(),
+            members: Some(self.members.keys().map(Arc::clone).collect()),
         })
     }
 

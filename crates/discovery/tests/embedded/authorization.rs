@@ -3,19 +3,23 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::http::{Request, Response};
-use discovery::{DiscoveryMetrics, Service, Tls};
+use discovery::{
+    Credentials, DiscoveryMetrics, LoadedSnapshots, Service, Tls, UpstreamMetrics, Upstreams,
+};
 use endpoint_resolver::{Endpoints, Reason, Resolver};
 use http_body_util::BodyExt;
 use kube::{Client, client::Body};
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt, service_fn};
 
 use crate::{
     certificates::{Authority, Pair},
     grpc::Server,
-    world::{World, create_pod, write},
+    world::{PATIENCE, World, answer, create_pod, write},
 };
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
@@ -174,4 +178,46 @@ async fn a_token_that_changes_is_read_again() {
     assert!(problem.message.contains("Unauthorized"), "{problem}");
     files.write("token", "right\n");
     until("endpoints", &web, has_one).await;
+}
+
+/// A replica of the service reads another one by TLS, with the token of a user who may list all sets.
+#[tokio::test]
+async fn a_replica_gets_everything_with_the_right_to_list_all_sets() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let subject =
+        json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "checkout" });
+    let (world, server) = start(&authority, false, &subject).await;
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "list-all" },
+        "rules": [{ "apiGroups": ["fedrs.dev"], "resources": ["endpointsets"], "verbs": ["list"] }],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "list-all" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "list-all" },
+        "subjects": [subject],
+    });
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    write(&world.host, "POST", &format!("{rbac}/clusterroles"), &role).await;
+    write(
+        &world.host,
+        "POST",
+        &format!("{rbac}/clusterrolebindings"),
+        &binding,
+    )
+    .await;
+    let credentials = Credentials {
+        ca: Some(files.write("ca.crt", &authority.pem())),
+        token: Some(files.write("token", "right")),
+        ..Credentials::default()
+    };
+    let uri = server.uri.replace("http:", "https:");
+    let upstreams = Upstreams::new([uri.as_str()], credentials).unwrap();
+    let catalog = Upstreams::catalog(LoadedSnapshots::default());
+    let metrics = UpstreamMetrics::register(&mut Registry::default());
+    let cancel = CancellationToken::new();
+    let follow = upstreams.follow(Arc::clone(&catalog), metrics, PATIENCE, cancel.clone());
+    let following = tokio::spawn(follow);
+    answer(&catalog, |answer| answer.endpoints.len() == 1).await;
+    cancel.cancel();
+    following.await.unwrap();
 }

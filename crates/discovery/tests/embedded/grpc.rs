@@ -41,7 +41,11 @@ impl Server {
 
     /// Connects when it is used.
     pub(crate) async fn lazy(service: Service) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::lazy_at("127.0.0.1:0", service).await
+    }
+
+    pub(crate) async fn lazy_at(address: &str, service: Service) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let uri = format!("http://{}", listener.local_addr().unwrap());
         let cancel = CancellationToken::new();
         Self {
@@ -50,6 +54,12 @@ impl Server {
             serving: tokio::spawn(serve_grpc(listener, service, cancel.clone())),
             cancel,
         }
+    }
+
+    /// Ends it, with its connections.
+    pub(crate) async fn stop(self) {
+        self.cancel.cancel();
+        self.serving.await.unwrap();
     }
 
     fn client(&self) -> DiscoveryClient<Channel> {

@@ -10,5 +10,6 @@ mod limits;
 mod snapshots;
 mod statuses;
 mod tls;
+mod upstreams;
 mod world;
 mod xds;

@@ -1,6 +1,12 @@
 //! Embedded clusters, and discovery over them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{
     body::{Body, to_bytes},
@@ -22,6 +28,8 @@ pub(crate) struct World {
     pub(crate) host: SimCluster,
     pub(crate) members: [SimCluster; 2],
     discovery: Discovery,
+    /// The watches of members that have begun.
+    watches: Arc<AtomicUsize>,
 }
 
 impl World {
@@ -52,18 +60,35 @@ impl World {
         loaded: LoadedSnapshots,
         with_kubeconfig: &[&str],
     ) -> Self {
-        let mut discovery = Discovery::start_from(loaded, &client(&host), PATIENCE);
-        for member in &members {
-            if with_kubeconfig.contains(&member.name()) {
-                discovery.set_member(member.name(), &client(member));
-            }
-        }
-        discovery.members_known();
-        Self {
+        let mut world = Self {
+            discovery: Discovery::start_from(loaded, &client(&host), PATIENCE),
             host,
             members,
-            discovery,
+            watches: Arc::default(),
+        };
+        for member in &world.members {
+            if with_kubeconfig.contains(&member.name()) {
+                let client = counted(member, &world.watches);
+                world.discovery.set_member(member.name(), &client);
+            }
         }
+        world.discovery.members_known();
+        world
+    }
+
+    /// Another replica of the service, over the same clusters.
+    pub(crate) fn another(&self) -> Discovery {
+        let mut another = Discovery::start(&client(&self.host), PATIENCE);
+        for member in &self.members {
+            another.set_member(member.name(), &counted(member, &self.watches));
+        }
+        another.members_known();
+        another
+    }
+
+    /// How many watches of members have begun.
+    pub(crate) fn watches(&self) -> usize {
+        self.watches.load(Ordering::Relaxed)
     }
 
     /// Ends what watches, and starts it from what `load` returns after that, with these members.
@@ -85,38 +110,65 @@ impl World {
         path: &str,
         etag: Option<&str>,
     ) -> (StatusCode, String, Option<String>) {
-        let mut request = Request::get(path);
-        if let Some(etag) = etag {
-            request = request.header(header::IF_NONE_MATCH, etag);
-        }
-        let request = request.body(Body::empty()).unwrap();
-        let service = Service::new(Arc::clone(self.catalog()), DiscoveryMetrics::default());
-        let response = router(service).oneshot(request).await;
-        let response = response.unwrap();
-        let etag = response.headers().get(header::ETAG);
-        let etag = etag.map(|etag| etag.to_str().unwrap().to_owned());
-        let status = response.status();
-        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        (status, String::from_utf8(body.to_vec()).unwrap(), etag)
+        get(self.catalog(), path, etag).await
     }
 
     /// The answer for the set, once there is one of which `expected` is true.
     pub(crate) async fn answer(&self, expected: impl Fn(&Answer) -> bool) -> Answer {
-        for _ in 0..2_000 {
-            let (status, body, _) = self.get("/v1/endpoints/default/web", None).await;
-            if status == StatusCode::OK {
-                let answer = serde_json::from_str(&body).unwrap();
-                if expected(&answer) {
-                    return answer;
-                }
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!(
-            "not answered: {:?}",
-            self.get("/v1/endpoints/default/web", None).await
-        );
+        answer(self.catalog(), expected).await
     }
+}
+
+/// What a service answers from this catalog: its status, body, and ETag.
+pub(crate) async fn get(
+    catalog: &Arc<Catalog>,
+    path: &str,
+    etag: Option<&str>,
+) -> (StatusCode, String, Option<String>) {
+    let mut request = Request::get(path);
+    if let Some(etag) = etag {
+        request = request.header(header::IF_NONE_MATCH, etag);
+    }
+    let request = request.body(Body::empty()).unwrap();
+    let service = Service::new(Arc::clone(catalog), DiscoveryMetrics::default());
+    let response = router(service).oneshot(request).await;
+    let response = response.unwrap();
+    let etag = response.headers().get(header::ETAG);
+    let etag = etag.map(|etag| etag.to_str().unwrap().to_owned());
+    let status = response.status();
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap(), etag)
+}
+
+/// The answer of this catalog for the set, once there is one of which `expected` is true.
+pub(crate) async fn answer(catalog: &Arc<Catalog>, expected: impl Fn(&Answer) -> bool) -> Answer {
+    let path = "/v1/endpoints/default/web";
+    for _ in 0..2_000 {
+        let (status, body, _) = get(catalog, path, None).await;
+        if status == StatusCode::OK {
+            let answer = serde_json::from_str(&body).unwrap();
+            if expected(&answer) {
+                return answer;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("not answered: {:?}", get(catalog, path, None).await);
+}
+
+/// A client of a member that counts the watches that begin.
+fn counted(member: &SimCluster, watches: &Arc<AtomicUsize>) -> Client {
+    let watches = Arc::clone(watches);
+    let service = member.service().audited(move |event| {
+        if event
+            .uri
+            .query()
+            .is_some_and(|query| query.contains("watch="))
+        {
+            watches.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    Client::new(service, "default")
 }
 
 fn client(cluster: &SimCluster) -> Client {

@@ -2,6 +2,7 @@
 
 mod members;
 mod servers;
+mod source;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -17,7 +18,10 @@ use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
-use self::servers::ServerArgs;
+use self::{
+    servers::ServerArgs,
+    source::{Source, UpstreamArgs},
+};
 use crate::{
     elected::{ElectedProcess, ListenArgs, METRICS_PREFIX, Serving, own_identity, own_namespace},
     host::HostArgs,
@@ -29,14 +33,17 @@ use crate::{
 /// Answer which pods of all member clusters an EndpointSet has: by gRPC, xDS, HTTP and DNS
 ///
 /// Members are those that have joined with `fedrs join --with-discovery`, or with --members those of a directory. It watches the
-/// EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of EndpointSets. Run as many as you like: each has the whole picture. It answers nothing until it knows all members, or
-/// `--member-timeout` is over. A member that can't be reached keeps its endpoints, and answers by gRPC and HTTP say how old they are.
+/// EndpointSets of the host, and the pods of all members, and writes nothing but, with --write-status, the status of EndpointSets. Run as
+/// many as you like: each has the whole picture. It answers nothing until it knows all members, or `--member-timeout` is over. A member that can't be reached keeps its endpoints, and answers by gRPC and HTTP say how old they are.
 ///
 /// gRPC: `Resolve` and `Watch` of `fedrs.discovery.v1alpha1.Discovery`, with reflection and health. xDS, on the same address: clients of
 /// gRPC resolve `xds:///SET.NAMESPACE` or `xds:///SET.NAMESPACE:PORT`, and Envoy finds a cluster of that name for each port. HTTP:
 /// `GET /v1/endpoints/NAMESPACE/SET` returns JSON with an ETag; with If-None-Match and ?wait=SECONDS the response comes when there is a
 /// change. `fedrs resolve` asks it. DNS: `SET.NAMESPACE.endpoints.DOMAIN` has A and AAAA records,
 /// `_PORT._tcp.SET.NAMESPACE.endpoints.DOMAIN` SRV records.
+///
+/// With --upstream it reads another such process instead of the host and the members: run one in each location, so that the load on
+/// members does not grow with their number. While no upstream can be reached, it answers what it knows, and all members are stale.
 ///
 /// HTTP and gRPC are served with TLS on all addresses but loopback ones, unless `--plaintext` says that the network is trusted; DNS has
 /// no TLS.
@@ -61,6 +68,10 @@ use crate::{
     --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
     --tls-cert /etc/fedrs/tls/tls.crt --tls-key /etc/fedrs/tls/tls.key --authorization None
 
+  # Answer in another location, without clusters: from what two others know
+  fedrs discovery --upstream https://discovery-0:9490,https://discovery-1:9490 --upstream-ca ca.crt \\
+    --upstream-token-file token --snapshot-dir /var/lib/fedrs/snapshots
+
   # Answer each client for the sets that it may get on the host
   fedrs discovery --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\
     --tls-cert tls.crt --tls-key tls.key --authorization SubjectAccessReview")]
@@ -68,11 +79,13 @@ pub(crate) struct DiscoveryArgs {
     #[command(flatten)]
     host: HostArgs,
     /// Directory with one kubeconfig for each member cluster, named after it, instead of the members that have joined
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "upstream")]
     members: Option<PathBuf>,
     /// Name of the federation whose members have joined. By default the federation without a name
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation, conflicts_with = "members")]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation, conflicts_with_all = ["members", "upstream"])]
     federation: String,
+    #[command(flatten)]
+    upstreams: UpstreamArgs,
     #[command(flatten)]
     servers: ServerArgs,
     /// Domain of the DNS zone: `endpoints.DOMAIN`
@@ -89,7 +102,7 @@ pub(crate) struct DiscoveryArgs {
     #[arg(long, value_name = "DIR")]
     snapshot_dir: Option<PathBuf>,
     /// Also write the status of EndpointSets; of several processes, the one that holds the Lease fedrs-discovery does
-    #[arg(long)]
+    #[arg(long, conflicts_with = "upstream")]
     write_status: bool,
     /// Namespace on the host of the Secrets of members that have joined, and of the Lease. By default the pod's namespace, or
     /// fedrs-system outside a pod
@@ -102,21 +115,34 @@ pub(crate) struct DiscoveryArgs {
 /// Answers until a signal stops the process.
 pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
     let tls = args.servers.tls()?;
-    let host = args.host.controller_client().await?;
+    let has_reviews = args.servers.has_reviews();
+    let host = source::host(args.host, &args.upstreams, has_reviews).await?;
     let snapshots = args.snapshot_dir.map(SnapshotDirectory::new);
     let loaded = load(snapshots.clone()).await?;
-    let discovery = Discovery::start_from(loaded, &host, args.member_timeout);
-    let catalog = Arc::clone(discovery.catalog());
+    let patience = args.member_timeout;
+    let mut registry = Registry::with_prefix(METRICS_PREFIX);
+    let namespace = args.namespace.unwrap_or_else(own_namespace);
+    let source = match host.as_ref().filter(|_| !args.upstreams.is_given()) {
+        Some(host) => {
+            let joined = JoinedMembers {
+                federation: args.federation,
+                namespace: namespace.clone(),
+            };
+            let members = MemberSource::of(args.members, host, joined);
+            Source::Clusters(members, Discovery::start_from(loaded, host, patience))
+        }
+        None => Source::upstreams(args.upstreams, loaded, patience, &mut registry)?,
+    };
+    let catalog = Arc::clone(source.catalog());
     let config = DnsConfig {
         domain: args.domain,
         ttl: args.ttl,
         queries_per_client: args.servers.queries_per_client(),
         limits: args.servers.limits(),
     };
-    let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = DiscoveryMetrics::register(&catalog, &mut registry);
     let service = Service::new(Arc::clone(&catalog), metrics.clone());
-    let service = args.servers.secure(service, tls, &host);
+    let service = args.servers.secure(service, tls, host.as_ref());
     let dns = DnsServer::new(Arc::clone(&catalog), metrics.clone(), &config);
     let mut dns = dns.context("--domain")?;
     let [http, grpc] = args.servers.bind().await?;
@@ -137,19 +163,8 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
         "answering"
     );
     let cancel = serving.cancel.clone();
-    let namespace = args.namespace.unwrap_or_else(own_namespace);
-    let members = match args.members {
-        Some(directory) => MemberSource::Directory(directory),
-        None => MemberSource::Joined(
-            host.clone(),
-            JoinedMembers {
-                federation: args.federation,
-                namespace: namespace.clone(),
-            },
-        ),
-    };
     tokio::join!(
-        members::follow(members, discovery, cancel.clone()),
+        source.follow(cancel.clone()),
         discovery::serve_http(http, service.clone(), cancel.clone()),
         discovery::serve_grpc(grpc, service, cancel.clone()),
         dns.run(cancel.clone()),
@@ -159,7 +174,7 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
             cancel.clone()
         ),
         async {
-            if args.write_status {
+            if let Some(host) = host.filter(|_| args.write_status) {
                 write_statuses(host, namespace, catalog, &serving).await;
             }
         },

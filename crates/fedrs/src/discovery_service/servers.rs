@@ -139,7 +139,8 @@ impl ServerArgs {
         }
     }
 
-    fn has_reviews(&self) -> bool {
+    /// Whether the host says who may ask.
+    pub(super) fn has_reviews(&self) -> bool {
         self.authorization == Some(Authorization::SubjectAccessReview)
     }
 
@@ -158,12 +159,17 @@ impl ServerArgs {
         self.max_dns_queries_per_client
     }
 
-    /// The service with TLS, authorization and limits.
-    pub(super) fn secure(&self, service: Service, tls: Option<Arc<Tls>>, host: &Client) -> Service {
+    /// The service with TLS, authorization and limits. Authorization needs the host.
+    pub(super) fn secure(
+        &self,
+        service: Service,
+        tls: Option<Arc<Tls>>,
+        host: Option<&Client>,
+    ) -> Service {
         let service = service.with_tls(tls).with_limits(self.limits());
-        match self.audience() {
-            Some(audience) => service.with_reviews(host.clone(), audience),
-            None => service,
+        match (self.audience(), host) {
+            (Some(audience), Some(host)) => service.with_reviews(host.clone(), audience),
+            _ => service,
         }
     }
 
