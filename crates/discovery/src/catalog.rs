@@ -46,24 +46,24 @@ struct Inner {
     is_serving: bool,
     /// The latest version.
     version: u64,
-    /// What it is fed by.
-    source: Source,
+    feeder: Feeder,
     /// Replicas that are fed by this one.
     replicas: Replicas,
     /// Sets whose status may be another one; `None` if nobody writes statuses.
     unreported: Option<BTreeSet<SetKey>>,
 }
 
-/// What a catalog is fed by.
+/// The kind that the sets of an upstream are, with their sources: they are as current as each other.
+const UPSTREAM: &str = "EndpointSets of an upstream";
+
+/// Who changes the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum Feeder {
+    /// Watches of the host and the members.
     Clusters,
     /// Another replica.
     Upstream,
 }
-
-/// The kind that the sets of an upstream are, with their sources: they are as current as each other.
-const UPSTREAM: &str = "EndpointSets of an upstream";
 
 /// What is published of a set, and a signal when that changes.
 #[derive(Debug)]
@@ -119,19 +119,19 @@ impl Catalog {
     /// A catalog that waits for lists of these kinds of the host, and for all members.
     #[must_use]
     pub fn waiting_for(kinds: impl IntoIterator<Item = &'static str>) -> Arc<Self> {
-        Self::new(State::of_kinds(kinds), Source::Clusters)
+        Self::new(State::of_kinds(kinds), Feeder::Clusters)
     }
 
     /// A catalog that waits for another replica.
     #[must_use]
     pub(crate) fn of_upstream() -> Arc<Self> {
-        Self::new(State::of_kinds([UPSTREAM]), Source::Upstream)
+        Self::new(State::of_kinds([UPSTREAM]), Feeder::Upstream)
     }
 
-    fn new(state: State, source: Source) -> Arc<Self> {
+    fn new(state: State, feeder: Feeder) -> Arc<Self> {
         let inner = Inner {
             state,
-            source,
+            feeder,
             replicas: Replicas::default(),
             are_members_known: false,
             has_given_up: false,
@@ -420,10 +420,9 @@ impl Inner {
 
     /// What is waited for, or the upstream that it comes from.
     fn or_upstream(&self, waiting: Waiting) -> Waiting {
-        if self.source == Source::Upstream {
-            Waiting::Upstream
-        } else {
-            waiting
+        match self.feeder {
+            Feeder::Clusters => waiting,
+            Feeder::Upstream => Waiting::Upstream,
         }
     }
 

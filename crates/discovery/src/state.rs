@@ -17,7 +17,7 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-pub(crate) use self::replicated::Update;
+pub(crate) use self::replicated::{NamespacedPod, Update};
 use crate::{
     changes::Changes,
     freshness::Freshness,

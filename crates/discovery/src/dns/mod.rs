@@ -7,6 +7,7 @@
 //! The zone is `endpoints.DOMAIN`. What is not known is SERVFAIL, never an empty answer: resolvers ask another replica, or keep the
 //! answer that they have.
 
+mod handler;
 mod question;
 mod rate;
 mod records;

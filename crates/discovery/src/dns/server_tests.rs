@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 
 use fedrs_api::EndpointSet;
 use hickory_proto::{
-    op::{Message, Query},
-    rr::{Name, RData},
+    op::{Message, MessageType, OpCode, Query, ResponseCode},
+    rr::{Name, RData, RecordType},
     serialize::binary::{BinDecodable, BinEncodable},
 };
+use hickory_server::{net::xfer::Protocol, server::Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::{
@@ -17,7 +18,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::dns::records::MOST_ENDPOINTS;
+use crate::dns::{handler::Response, records::MOST_ENDPOINTS};
 
 const ZONE: &str = "endpoints.fedrs.internal.";
 
@@ -83,13 +84,18 @@ fn catalog() -> Arc<Catalog> {
 }
 
 fn handler(catalog: Arc<Catalog>) -> Handler {
-    Handler {
+    limited(catalog, 0)
+}
+
+/// One that answers so many queries a second of a client.
+fn limited(catalog: Arc<Catalog>, queries_per_client: u32) -> Handler {
+    let zone = Zone::new("fedrs.internal", 5).unwrap();
+    Handler::new(
         catalog,
-        metrics: DiscoveryMetrics::default(),
-        zone: Zone::new("fedrs.internal", 5).unwrap(),
-        turn: AtomicUsize::new(0),
-        rates: None,
-    }
+        DiscoveryMetrics::default(),
+        zone,
+        queries_per_client,
+    )
 }
 
 fn query(name: &str, kind: RecordType) -> Message {
@@ -100,7 +106,7 @@ fn query(name: &str, kind: RecordType) -> Message {
 
 fn respond(handler: &Handler, message: &Message) -> Response {
     let source = SocketAddr::from(([127, 0, 0, 1], 4000));
-    let protocol = hickory_server::net::xfer::Protocol::Udp;
+    let protocol = Protocol::Udp;
     let request = Request::from_bytes(message.to_bytes().unwrap(), source, protocol).unwrap();
     handler.respond(&request)
 }
@@ -327,10 +333,7 @@ async fn long_answers_are_whole_by_tcp() {
 /// Who asks too much by UDP is to ask by TCP, where it can't pretend to be somebody else.
 #[test]
 fn a_client_beyond_its_rate_is_sent_to_tcp_and_refused_there() {
-    let handler = Handler {
-        rates: rates(1),
-        ..handler(catalog())
-    };
+    let handler = limited(catalog(), 1);
     let asked = query(&format!("web.shop.{ZONE}"), RecordType::A);
     let respond = |client: u8, protocol| {
         let source = SocketAddr::from(([10, 0, 0, client], 4000));
@@ -369,7 +372,7 @@ proptest! {
             bytes = valid;
         }
         let source = SocketAddr::from(([127, 0, 0, 1], 4000));
-        let protocol = hickory_server::net::xfer::Protocol::Udp;
+        let protocol = Protocol::Udp;
         if let Ok(request) = Request::from_bytes(bytes, source, protocol) {
             handler(Catalog::waiting_for([])).respond(&request);
         }

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::server::SharedHandler;
+use super::handler::SharedHandler;
 use crate::serving::{Quota, ServerMetrics};
 
 /// How long a connection may be without a query, and a client may take for a response.

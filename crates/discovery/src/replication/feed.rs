@@ -85,8 +85,7 @@ impl Feed {
     }
 
     fn pack_pods(&mut self, member: &Arc<str>, namespace: &Arc<str>) {
-        let look = |state: &crate::state::State| state.selected_pods(member, namespace);
-        let (pods, _) = self.catalog.look(look);
+        let (pods, _) = (self.catalog).look(|state| state.selected_pods(member, namespace));
         for pods in pods.chunks(PODS) {
             self.pack(&Update {
                 pods: vec![(Arc::clone(member), pods.to_vec())],

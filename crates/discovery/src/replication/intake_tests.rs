@@ -247,11 +247,9 @@ async fn d3_a_member_that_an_upstream_does_not_know_keeps_its_pods(#[case] membe
     downstream.receive_all().await.unwrap();
     let other = upstream(&[]);
     happens(&other, &Event::Set(0, By::Selector));
-    other.update(|state| {
-        for name in members {
-            state.add_member(&Arc::from(*name));
-        }
-    });
+    for name in members {
+        other.update(|state| state.add_member(&Arc::from(*name)));
+    }
     let lost = ago(60);
     downstream.fail_over(&other, lost);
     downstream.receive_all().await.unwrap();

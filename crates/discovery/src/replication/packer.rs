@@ -15,7 +15,7 @@ use crate::{
     pod::{Labels, Pod, PortNames},
     services::ServiceKey,
     set::SetKey,
-    state::Update,
+    state::{NamespacedPod, Update},
     tables::Table,
 };
 
@@ -110,7 +110,7 @@ impl Packer {
         self.response(size).host.get_or_insert_default()
     }
 
-    fn pods(&mut self, member: &str, pods: &[(Arc<str>, Arc<Pod>)]) {
+    fn pods(&mut self, member: &str, pods: &[NamespacedPod]) {
         let mut rest = pods;
         while !rest.is_empty() {
             let (part, count, size) =
@@ -152,7 +152,7 @@ impl Packer {
 /// The part of a member with as many of its pods as `budget` bytes have, one at least. Returns it with their number, and its size.
 fn part_of_pods(
     member: &str,
-    pods: &[(Arc<str>, Arc<Pod>)],
+    pods: &[NamespacedPod],
     budget: usize,
 ) -> (proto::ReplicatedMember, usize, usize) {
     let mut tables = PodTables::default();

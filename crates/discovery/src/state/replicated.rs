@@ -9,15 +9,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use super::State;
 use crate::{
     changes::{Changes, PodKey},
-    freshness::Staleness,
+    freshness::{Freshness, Staleness},
     member_state::MemberState,
     pod::{Labels, Pod},
     services::ServiceKey,
     set::{SetKey, SourceKey},
 };
-
-/// A pod, with its namespace.
-pub(crate) type NamespacedPod = (Arc<str>, Arc<Pod>);
 
 /// What there is now of what has changed; `None` of what is gone, or is no set's any more.
 #[derive(Debug, Default)]
@@ -31,6 +28,9 @@ pub(crate) struct Update {
     /// That of the host, and of all members, if it may have changed.
     pub(crate) currency: Option<(Staleness, Vec<MemberState>)>,
 }
+
+/// A pod, after its namespace.
+pub(crate) type NamespacedPod = (Arc<str>, Arc<Pod>);
 
 impl State {
     /// From now on, [`take_changes`](Self::take_changes) has what changes, or no longer.
@@ -81,11 +81,7 @@ impl State {
     }
 
     /// The pods in a namespace of a member that sets have.
-    pub(crate) fn selected_pods(
-        &self,
-        member: &str,
-        namespace: &Arc<str>,
-    ) -> Vec<(Arc<str>, Arc<Pod>)> {
+    pub(crate) fn selected_pods(&self, member: &str, namespace: &Arc<str>) -> Vec<NamespacedPod> {
         // Pods with the same labels have the same sets.
         let mut are_selected = HashMap::<*const Labels, bool>::new();
         let pods = self.members.get(member).into_iter();
@@ -157,10 +153,7 @@ impl State {
 
     /// How current what is known of the host is: as its kind that is the least.
     pub(crate) fn host_staleness(&self) -> Staleness {
-        let kinds = self
-            .host
-            .values()
-            .map(crate::freshness::Freshness::staleness);
+        let kinds = self.host.values().map(Freshness::staleness);
         let both = kinds.reduce(Staleness::and);
         both.unwrap_or_default()
     }

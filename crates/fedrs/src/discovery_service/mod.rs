@@ -69,8 +69,8 @@ use crate::{
     --tls-cert /etc/fedrs/tls/tls.crt --tls-key /etc/fedrs/tls/tls.key --authorization None
 
   # Answer in another location, without clusters: from what two others know
-  fedrs discovery --upstream https://discovery-0:9490,https://discovery-1:9490 --upstream-ca ca.crt \\
-    --upstream-token-file token --snapshot-dir /var/lib/fedrs/snapshots
+  fedrs discovery --upstream https://discovery-0:9490,https://discovery-1:9490 \\
+    --upstream-ca ca.crt --upstream-token-file token --snapshot-dir /var/lib/fedrs/snapshots
 
   # Answer each client for the sets that it may get on the host
   fedrs discovery --http 0.0.0.0:9480 --grpc 0.0.0.0:9490 \\

@@ -20,17 +20,27 @@ pub(super) struct UpstreamArgs {
     #[arg(long, value_name = "URL,...", value_delimiter = ',', value_parser = values::http_url)]
     upstream: Vec<Uri>,
     /// Authorities of upstreams `https://`, in PEM. By default those of the system
-    #[arg(long, value_name = "FILE", requires = "upstream")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "upstream",
+        conflicts_with = "members"
+    )]
     upstream_ca: Option<PathBuf>,
     /// Certificate to show to upstreams, in PEM
-    #[arg(long, value_name = "FILE", requires_all = ["upstream", "upstream_client_key"])]
+    #[arg(long, value_name = "FILE", requires_all = ["upstream", "upstream_client_key"], conflicts_with = "members")]
     upstream_client_cert: Option<PathBuf>,
     /// Private key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "upstream_client_cert")]
     upstream_client_key: Option<PathBuf>,
     /// File with a bearer token to send to upstreams. Its user has to be allowed to list the EndpointSets of all namespaces, if they
     /// have --authorization=SubjectAccessReview
-    #[arg(long, value_name = "FILE", requires = "upstream")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "upstream",
+        conflicts_with = "members"
+    )]
     upstream_token_file: Option<PathBuf>,
 }
 
@@ -161,7 +171,11 @@ mod tests {
         "--upstream https://a:1 --upstream-client-cert c",
         "--upstream-client-key <FILE>"
     )]
-    #[case::authorities_of_nobody("--members m --upstream-ca c", "--upstream-ca <FILE>")]
+    #[case::authorities_of_nobody(
+        "--members m --upstream-ca c",
+        "'--members <DIR>' cannot be used with '--upstream-ca <FILE>'"
+    )]
+    #[case::a_token_for_nobody("--upstream-token-file t", "--upstream <URL,...>")]
     #[case::reviews_without_the_host(
         "--upstream http://a:1 --authorization SubjectAccessReview",
         "--authorization=SubjectAccessReview asks the host who clients are: with --upstream, give its --kubeconfig, too"

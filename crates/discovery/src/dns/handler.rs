@@ -1,0 +1,205 @@
+//! What answers a query: its headers, and within which rate, around the records.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use async_trait::async_trait;
+use hickory_proto::{
+    op::{Edns, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
+    rr::{DNSClass, Record, RecordType},
+};
+use hickory_server::{
+    net::{runtime::Time, xfer::Protocol},
+    server::{Request, RequestHandler, ResponseHandler, ResponseInfo},
+    zone_handler::MessageResponseBuilder,
+};
+use parking_lot::Mutex;
+
+use super::{
+    question::question,
+    rate::Rates,
+    records::{Answer, answer},
+    zone::Zone,
+};
+use crate::{catalog::Catalog, metrics::DiscoveryMetrics};
+
+/// The largest response by UDP that is not split on its way (DNS Flag Day 2020).
+const UDP_PAYLOAD: u16 = 1232;
+/// The smallest one that every client takes.
+const LEAST_PAYLOAD: u16 = 512;
+
+/// What answers queries, by UDP and TCP.
+#[derive(Clone)]
+pub(super) struct SharedHandler(pub(super) Arc<Handler>);
+
+pub(super) struct Handler {
+    catalog: Arc<Catalog>,
+    metrics: DiscoveryMetrics,
+    zone: Zone,
+    /// Grows with each answer, so that the first endpoint is another one each time.
+    turn: AtomicUsize,
+    /// The rates of clients by UDP, and by TCP.
+    rates: Option<[Mutex<Rates>; 2]>,
+}
+
+fn rates(per_second: u32) -> Option<[Mutex<Rates>; 2]> {
+    let rates = || Some(Mutex::new(Rates::new(per_second)?));
+    Some([rates()?, rates()?])
+}
+
+/// A response without its question.
+pub(super) struct Response {
+    /// Whether the client is to ask by TCP.
+    pub(super) is_truncated: bool,
+    pub(super) code: ResponseCode,
+    pub(super) is_authoritative: bool,
+    pub(super) answers: Vec<Record>,
+    pub(super) soa: Option<Record>,
+    pub(super) additional: Vec<Record>,
+}
+
+impl Response {
+    fn failed(code: ResponseCode) -> Self {
+        Self {
+            is_truncated: false,
+            code,
+            is_authoritative: false,
+            answers: Vec::new(),
+            soa: None,
+            additional: Vec::new(),
+        }
+    }
+}
+
+impl Handler {
+    /// It answers from what `catalog` has, so many queries a second of one client; any number if it is 0.
+    pub(super) fn new(
+        catalog: Arc<Catalog>,
+        metrics: DiscoveryMetrics,
+        zone: Zone,
+        queries_per_client: u32,
+    ) -> Self {
+        Self {
+            catalog,
+            metrics,
+            zone,
+            turn: AtomicUsize::new(0),
+            rates: rates(queries_per_client),
+        }
+    }
+
+    pub(super) fn respond(&self, request: &Request) -> Response {
+        let metadata = &request.metadata;
+        if metadata.message_type != MessageType::Query {
+            return Response::failed(ResponseCode::FormErr);
+        }
+        if metadata.op_code != OpCode::Query {
+            return Response::failed(ResponseCode::NotImp);
+        }
+        let Ok(info) = request.request_info() else {
+            return Response::failed(ResponseCode::FormErr);
+        };
+        if request.version() > 0 {
+            return Response::failed(ResponseCode::BADVERS);
+        }
+        if !self.is_within_rate(request) {
+            return too_many(request.protocol());
+        }
+        let (name, kind) = (info.query.original().name(), info.query.query_type());
+        let is_internet = info.query.query_class() == DNSClass::IN;
+        let labels = self.zone.labels_of(name).filter(|_| is_internet);
+        let (Some(labels), false) = (labels, kind == RecordType::AXFR) else {
+            return Response::failed(ResponseCode::Refused);
+        };
+        let labels: Vec<_> = labels.iter().map(String::as_str).collect();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let asked = (name, &question(&labels), kind);
+        let (code, answers, additional) = match answer(&self.catalog, &self.zone, asked, turn) {
+            Answer::Records {
+                answers,
+                additional,
+            } => (ResponseCode::NoError, answers, additional),
+            Answer::NoName => (ResponseCode::NXDomain, Vec::new(), Vec::new()),
+            Answer::Unknown => return Response::failed(ResponseCode::ServFail),
+        };
+        let soa = answers.is_empty().then(|| self.zone.soa());
+        Response {
+            is_truncated: false,
+            code,
+            is_authoritative: true,
+            answers,
+            soa,
+            additional,
+        }
+    }
+}
+
+impl Handler {
+    /// Counts the query of a client.
+    fn is_within_rate(&self, request: &Request) -> bool {
+        let Some([by_udp, by_tcp]) = &self.rates else {
+            return true;
+        };
+        let rates = match request.protocol() {
+            Protocol::Udp => by_udp,
+            _ => by_tcp,
+        };
+        let is_within = rates.lock().take(request.src().ip(), Instant::now());
+        if !is_within {
+            self.metrics.servers.count_refused_query();
+        }
+        is_within
+    }
+}
+
+/// The response to a client that has sent too many queries: by UDP, that it is to ask by TCP, as the address may not be its own.
+fn too_many(protocol: Protocol) -> Response {
+    match protocol {
+        Protocol::Udp => Response {
+            is_truncated: true,
+            ..Response::failed(ResponseCode::NoError)
+        },
+        _ => Response::failed(ResponseCode::Refused),
+    }
+}
+
+#[async_trait]
+impl RequestHandler for SharedHandler {
+    async fn handle_request<R: ResponseHandler, T: Time>(
+        &self,
+        request: &Request,
+        mut sender: R,
+    ) -> ResponseInfo {
+        let response = self.0.respond(request);
+        self.0.metrics.count_dns(&response.code);
+        let mut metadata = Metadata::response_from_request(&request.metadata);
+        metadata.authoritative = response.is_authoritative;
+        metadata.truncation = response.is_truncated;
+        metadata.response_code = response.code;
+        let edns = request.edns.as_ref().map(|asked| {
+            let mut edns = Edns::new();
+            edns.set_max_payload(asked.max_payload().clamp(LEAST_PAYLOAD, UDP_PAYLOAD));
+            edns
+        });
+        let message = MessageResponseBuilder::new(&request.queries, edns.as_ref()).build(
+            metadata,
+            &response.answers,
+            [],
+            &response.soa,
+            &response.additional,
+        );
+        match sender.send_response(message).await {
+            Ok(info) => info,
+            Err(error) => {
+                tracing::debug!(%error, "a DNS response could not be sent");
+                let counts = HeaderCounts::default();
+                hickory_proto::op::Header { metadata, counts }.into()
+            }
+        }
+    }
+}
