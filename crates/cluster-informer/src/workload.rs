@@ -106,6 +106,7 @@ impl WorkloadState {
             spec.extend([
                 i64::from(local.progress_deadline_seconds),
                 local.revision_history_limit.into(),
+                local.drain_seconds.into(),
                 speed.map_or(-1, |speed| speed.update_portion.into()),
                 speed.map_or(-1, |speed| speed.min_delay.into()),
                 local.has_others.into(),

@@ -12,7 +12,7 @@ use tonic::{
     transport::{self, Certificate, ClientTlsConfig, Identity},
 };
 
-use crate::connection::Server;
+use crate::server::Server;
 
 /// The files.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,9 @@
 mod backoff;
 mod connection;
 mod credentials;
+mod server;
 
 pub use backoff::pause;
-pub use connection::{ConnectError, Server, chain, connect};
+pub use connection::{ConnectError, chain, connect};
 pub use credentials::{Credentials, CredentialsError};
+pub use server::Server;

@@ -186,13 +186,21 @@ pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnviro
     env.patch("web", &json!({ "spec": { "placement": away_from_c } }))
         .await;
     env.wait_until("all replicas have left c", 120, async |env| {
-        env.layout("web").await["c"] == 0 && env.is_settled("web").await
+        env.pods("c").await.is_empty() && env.is_settled("web").await
     })
     .await;
     assert_eq!(until_ready(&catalog, env, 9).await, 9);
     env.patch("web", &json!({ "spec": { "replicas": 4 } }))
         .await;
     assert!(until_ready(&catalog, env, 4).await >= 4);
+    env.wait_until("the others are gone", 60, async |env| {
+        let mut pods = 0;
+        for member in env.member_names() {
+            pods += env.pods(&member).await.len();
+        }
+        pods == 4
+    })
+    .await;
 
     end.cancel();
     let requests = traffic.await.unwrap();
