@@ -6,9 +6,6 @@ use fedrs_api::{annotations, names};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Kubernetes' annotation for the order of removal.
-pub(crate) const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-
 pub(crate) const READY: &str = "Ready";
 pub(crate) const SCHEDULED: &str = "PodScheduled";
 pub(crate) const DISRUPTED: &str = "DisruptionTarget";
@@ -59,7 +56,7 @@ pub(crate) fn own_annotations<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, String>>, D::Error> {
     let own = [
-        DELETION_COST,
+        annotations::POD_DELETION_COST,
         annotations::IN_PLACE_UPDATE,
         annotations::EVICT,
     ];

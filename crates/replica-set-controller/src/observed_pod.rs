@@ -10,8 +10,7 @@ use serde_json::Value;
 use crate::{
     in_place::InPlaceRecord,
     kept::{
-        self, CONDITIONS, DELETION_COST, DISRUPTED, JsonList, READY, RESIZE_IN_PROGRESS,
-        RESIZE_PENDING, SCHEDULED,
+        self, CONDITIONS, DISRUPTED, JsonList, READY, RESIZE_IN_PROGRESS, RESIZE_PENDING, SCHEDULED,
     },
     pod::{
         DRAINING, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness,
@@ -316,7 +315,7 @@ impl ObservedPod {
                 .condition(DISRUPTED)
                 .is_some_and(|condition| condition.status == "True"),
             deletion_cost: self
-                .annotation(DELETION_COST)
+                .annotation(annotations::POD_DELETION_COST)
                 .and_then(|cost| cost.parse().ok())
                 .unwrap_or_default(),
             created: self.metadata.creation_timestamp,

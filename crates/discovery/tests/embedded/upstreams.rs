@@ -111,17 +111,19 @@ async fn d3_a_replica_answers_what_its_upstream_does_and_watches_no_member() {
         "spec": { "source": { "federatedReplicaSet": "nobody" } },
     });
     write(&world.host, "POST", SETS, &missing).await;
-    let status = async |name: &str| {
+    let until_status = async |name: &str, expected: StatusCode| {
         let path = format!("/v1/endpoints/default/{name}");
-        get(&downstream.catalog, &path, None).await.0
+        for _ in 0..2_000 {
+            if get(&downstream.catalog, &path, None).await.0 == expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{name} is never answered by {expected}");
     };
-    while status("missing").await != StatusCode::CONFLICT {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until_status("missing", StatusCode::CONFLICT).await;
     write(&world.host, "DELETE", &format!("{SETS}/web"), &Value::Null).await;
-    while status("web").await != StatusCode::NOT_FOUND {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until_status("web", StatusCode::NOT_FOUND).await;
     assert_eq!(world.watches(), watches);
     assert!(downstream.has_metric("discovery_upstream_connected 1"));
     assert!(downstream.has_metric("discovery_upstream_stale_seconds 0"));
