@@ -1,13 +1,17 @@
 //! What the controller of LocalReplicaSets does to the pods of a member: updates, in place or recreated, within budget and speed;
 //! evictions; and what is left to do when it is killed.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironment};
+use futures::TryStreamExt;
 use jiff::Timestamp;
-use parking_lot::Mutex;
+use kube::core::WatchEvent;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 
 use crate::{
     local_sets, local_updates,
@@ -283,8 +287,8 @@ async fn l15_the_speed_holds_by_the_times_of_the_pods(env: &mut TestEnvironment)
 async fn l17_clients_leave_pods_before_they_are_removed_or_restarted(env: &mut TestEnvironment) {
     const DRAIN: i64 = 4;
     env.start_local_controller(MEMBER).await;
-    // On embedded clusters, pods that are being removed are seen for a while.
-    let stops = json!({ "sim-cluster.dev/stop-seconds": "3" });
+    // Embedded clusters remove a pod at once, unless it takes time to stop.
+    let stops = json!({ "sim-cluster.dev/stop-seconds": "1" });
     let fields = json!({
         "updateMode": "Rolling",
         "drainSeconds": DRAIN,
@@ -294,6 +298,7 @@ async fn l17_clients_leave_pods_before_they_are_removed_or_restarted(env: &mut T
     local(env).create(6, fields).await;
     until_updated(env, 6).await;
     let pods = env.watch(local(env).name()).await;
+    let mut removals = Removals::watch(env).await;
     let uids = of_pods(env, uid).await;
     local(env).patch(&image("registry.example/main:2")).await;
     until_updated(env, 6).await;
@@ -308,27 +313,53 @@ async fn l17_clients_leave_pods_before_they_are_removed_or_restarted(env: &mut T
     local(env)
         .patch(&container("registry.example/main:2", &variables))
         .await;
-    assert_drained(&removed(env, 6).await, DRAIN);
+    assert_drained(&removals.next(6).await, DRAIN);
     until_updated(env, 6).await;
     pods.assert_never_below(4);
     local(env).scale(3).await;
-    assert_drained(&removed(env, 3).await, DRAIN);
+    assert_drained(&removals.next(3).await, DRAIN);
     until_updated(env, 3).await;
 }
 
-/// So many pods as they are while they are being removed.
-async fn removed(env: &TestEnvironment, count: usize) -> Vec<Value> {
-    let removed = Mutex::new(BTreeMap::new());
-    let set = local(env);
-    set.until("pods are removed", async || {
-        let pods = set.pods().await.into_iter();
-        let terminating = pods.filter(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
-        let mut removed = removed.lock();
-        removed.extend(terminating.map(|pod| (uid(&pod), pod)));
-        removed.len() == count
-    })
-    .await;
-    removed.into_inner().into_values().collect()
+/// The pods of the set as they were when their removal began.
+struct Removals(mpsc::UnboundedReceiver<Value>);
+
+impl Removals {
+    /// Watches from now on. A pod may be gone a moment later: only a watch sees each.
+    async fn watch(env: &TestEnvironment) -> Self {
+        let client = env.clients().1[MEMBER].clone();
+        let path = format!("/api/v1/namespaces/{}/pods", env.namespace());
+        let list = env.on_member(MEMBER, "GET", &path, &Value::Null).await;
+        let list = list.unwrap();
+        let version = text(&list["metadata"]["resourceVersion"]);
+        let watch = http::Request::get(format!("{path}?watch=1&resourceVersion={version}"));
+        let watch = watch.body(Vec::new()).unwrap();
+        let (seen, pods) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let events = client.request_events::<Value>(watch).await.unwrap();
+            let mut events = pin!(events);
+            while let Ok(Some(event)) = events.try_next().await {
+                if let WatchEvent::Modified(pod) = event
+                    && !pod["metadata"]["deletionTimestamp"].is_null()
+                    && seen.send(pod).is_err()
+                {
+                    break;
+                }
+            }
+        });
+        Self(pods)
+    }
+
+    /// So many that are removed next.
+    async fn next(&mut self, count: usize) -> Vec<Value> {
+        let mut pods = BTreeMap::new();
+        while pods.len() < count {
+            let pod = timeout(Duration::from_secs(90), self.0.recv()).await;
+            let pod = pod.expect("pods are removed").expect("pods are watched");
+            pods.entry(uid(&pod)).or_insert(pod);
+        }
+        pods.into_values().collect()
+    }
 }
 
 /// The pods had been out of endpoints for so many seconds when they were deleted.

@@ -396,6 +396,16 @@ impl<'a> MemberEvaluation<'a> {
         u64::from(set.ready_replicas.max(pods.ready + pods.doubtful + unseen))
     }
 
+    /// Active pods beyond those that its controllers keep: they have yet to remove them, or that has not been seen. A rollout may have
+    /// its surge beside what is requested.
+    pub(super) fn excess(&self) -> u64 {
+        let Some(set) = self.live_set() else { return 0 };
+        let rolling = (set.deployment.as_ref())
+            .filter(|deployment| deployment.updated_replicas < set.status_replicas);
+        let surge = rolling.map_or(0, |deployment| deployment.strategy.max_surge);
+        u64::from((self.member.view.pods.active).saturating_sub(set.replicas.saturating_add(surge)))
+    }
+
     /// Whether its pods may have been adopted while the member's controllers do not act: they would count those without our
     /// labels. Looked for until the pods that the status counts are believed to be gone.
     pub(super) fn may_have_unlabeled_pods(&self) -> bool {

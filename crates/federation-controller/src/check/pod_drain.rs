@@ -31,6 +31,8 @@ pub(super) struct PodDrain {
 #[derive(Clone, Copy, Debug)]
 struct Pods {
     requested: u64,
+    /// Those that its controllers have yet to remove, or are not seen to have removed.
+    excess: u64,
     /// Those that may be ready.
     ready: u64,
     draining: u64,
@@ -49,6 +51,7 @@ impl PodDrain {
         let pods = &member.member.view.pods;
         let pods = Pods {
             requested: member.requested(),
+            excess: member.excess(),
             ready: member.possibly_ready(),
             draining: pods.draining.into(),
             since: pods.draining_since,
@@ -65,6 +68,14 @@ impl Pods {
         let removed = self.requested.saturating_sub(next);
         let idle = self.requested.saturating_sub(self.ready);
         let ready = removed.saturating_sub(idle);
+        if self.draining > 0 && self.excess > 0 {
+            // Which of them go is not known before the excess is gone. One that was unmarked now might be spared, and another that serves
+            // be removed in its place.
+            return PodDrain {
+                staying: ready,
+                ..PodDrain::default()
+            };
+        }
         let unmarks = self.draining > ready;
         if drain.is_zero() {
             return PodDrain {
@@ -112,6 +123,7 @@ mod tests {
     fn decide(ready: u64, (draining, since): (u64, i64), next: u64, drain: Duration) -> PodDrain {
         let pods = Pods {
             requested: 10,
+            excess: ready.saturating_sub(10),
             ready,
             draining,
             since: (draining > 0).then(|| at(since)),
@@ -163,6 +175,21 @@ mod tests {
             ("no longer to be removed", 10, (3, 80), 10, marks(0)),
             ("fewer are to be removed", 10, (3, 80), 8, marks(2)),
             ("also once they have drained", 10, (3, 70), 9, marks(1)),
+            ("the last ones are yet to go", 12, (2, 70), 9, stays(1)),
+            (
+                "also if nothing else is to be removed",
+                12,
+                (2, 70),
+                10,
+                stays(0),
+            ),
+            (
+                "pods that never drained are yet to go",
+                12,
+                (0, 0),
+                9,
+                marks(1),
+            ),
             ("a clock that is ahead", 10, (3, 10_000), 7, waits(3, 160)),
         ] {
             assert_eq!(decide(ready, draining, next, DRAIN), expected, "{name}");
