@@ -251,6 +251,9 @@ pub struct ReplicateResponse {
     /// Whether everything has been sent that there was at the beginning: what has not been sent does not exist. True once.
     #[prost(bool, tag = "3")]
     pub complete: bool,
+    /// Whether the next response belongs to the same changes: once everything has been sent, they take effect together.
+    #[prost(bool, tag = "4")]
+    pub continued: bool,
 }
 /// How current what is known of something is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -347,6 +350,9 @@ pub struct ReplicatedSelector {
     /// Its label selector, as JSON.
     #[prost(bytes = "vec", tag = "2")]
     pub selector: ::prost::alloc::vec::Vec<u8>,
+    /// Clusters that are believed to be gone, if it is a federated set.
+    #[prost(string, repeated, tag = "3")]
+    pub lost_clusters: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Labels of pods.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -128,7 +128,7 @@ impl EventHandler<SourceObject> for Sources {
     fn on_apply(&mut self, object: SourceObject) {
         let key = object.key(self.kind);
         self.catalog
-            .update(|state| state.apply_source(&key, object.selector()));
+            .update(|state| state.apply_source(&key, object.into_source()));
         self.listing.show(&key);
     }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use fedrs_api::{EndpointSetSpec, ObjectKey};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::{
     pod::{Pod, Shared},
     services::KeptServices,
     set::SetKey,
+    source::Source,
 };
 
 /// What the snapshots of a replica have. By default nothing.
@@ -26,8 +26,8 @@ pub struct LoadedSnapshots {
 pub(crate) struct KeptHost {
     pub(crate) mark: Mark,
     pub(crate) sets: Vec<(SetKey, Arc<EndpointSetSpec>)>,
-    /// The selectors of federated sets.
-    pub(crate) sources: Vec<(ObjectKey, Arc<LabelSelector>)>,
+    /// Federated sets.
+    pub(crate) sources: Vec<(ObjectKey, Arc<Source>)>,
     /// The names of all members; `None` if an earlier version has written the snapshot.
     pub(crate) members: Option<Vec<Arc<str>>>,
 }

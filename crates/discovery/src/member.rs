@@ -29,6 +29,8 @@ pub(crate) struct Member {
     pub(crate) revision: u64,
     /// Whether the list that is read has a pod that could not be decoded.
     is_list_unreadable: bool,
+    /// Pods that were known, and are different in the list of another replica that is read, by namespace and name.
+    deferred: BTreeMap<(Arc<str>, Box<str>), Arc<Pod>>,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl Member {
             services: Services::default(),
             revision: 0,
             is_list_unreadable: false,
+            deferred: BTreeMap::new(),
         }
     }
 
@@ -77,20 +80,50 @@ impl Member {
         self.pods.keys()
     }
 
-    /// Pods exist, which `read` makes with what the member's pods have in common, and their namespaces. Returns what that changes.
+    /// Pods exist, which `read` makes with what the member's pods have in common, and their namespaces. Returns what that changes
+    /// now: pods that are in a list, and known, change with [`apply_deferred`](Self::apply_deferred), once the list is there as a
+    /// whole, and with it those that serve in place of those that do not any more.
     ///
     /// # Errors
     /// Those of `read`: nothing has changed then.
     pub(crate) fn replicate<E>(
         &mut self,
+        is_list: bool,
         read: impl FnOnce(&Arc<str>, &mut Shared) -> Result<Vec<(Box<str>, Pod)>, E>,
     ) -> Result<Vec<PodChange>, E> {
         let pods = read(&self.name, &mut self.shared)?.into_iter();
         let changes = pods.filter_map(|(namespace, pod)| {
             let namespace = self.namespace(&namespace);
-            self.put(namespace, Arc::new(pod))
+            let pod = Arc::new(pod);
+            if is_list && self.defer(&namespace, &pod) {
+                return None;
+            }
+            self.put(namespace, pod)
         });
         Ok(changes.collect())
+    }
+
+    /// Defers the change of a pod, if it is known.
+    fn defer(&mut self, namespace: &Arc<str>, pod: &Arc<Pod>) -> bool {
+        let pods = self.pods.get_mut(namespace);
+        let Some(kept) = pods.and_then(|pods| pods.get_mut(&pod.name)) else {
+            return false;
+        };
+        kept.is_listed = true;
+        let key = (Arc::clone(namespace), pod.name.clone());
+        if kept.pod == *pod {
+            self.deferred.remove(&key);
+        } else {
+            self.deferred.insert(key, Arc::clone(pod));
+        }
+        true
+    }
+
+    /// The pods whose changes were deferred change now.
+    pub(crate) fn apply_deferred(&mut self) -> Vec<PodChange> {
+        let deferred = std::mem::take(&mut self.deferred).into_iter();
+        let changes = deferred.filter_map(|((namespace, _), pod)| self.put(namespace, pod));
+        changes.collect()
     }
 
     /// The one copy of the name of a namespace.
@@ -200,6 +233,7 @@ impl Member {
     /// A list of the pods begins.
     pub(crate) fn begin_list(&mut self) {
         self.is_list_unreadable = false;
+        self.deferred.clear();
         let pods = self.pods.values_mut().flat_map(BTreeMap::values_mut);
         pods.for_each(|kept| kept.is_listed = false);
     }

@@ -1,17 +1,28 @@
 //! What EndpointSets name as their sources: federated sets of the host and Services of members, as far as their selectors say whose
 //! pods these are.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use fedrs_api::{ObjectKey, SetKind};
+use fedrs_api::{ClusterState, ObjectKey, SetKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use reflector::{
     Versioned,
-    partial::{name, null_as_default},
+    partial::{Text, for_each_item, name, null_as_default},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::services::ServiceKey;
+
+/// What endpoints need of a federated set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) selector: LabelSelector,
+    /// Clusters that the controller of the set believes to be gone: replicas run elsewhere in place of those that they had.
+    pub(crate) lost: BTreeSet<Arc<str>>,
+}
 
 /// The fields of a federated set that endpoints need.
 #[derive(Debug, Deserialize)]
@@ -19,6 +30,8 @@ pub(crate) struct SourceObject {
     metadata: Metadata,
     #[serde(default, deserialize_with = "null_as_default")]
     spec: Spec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: Status,
 }
 
 #[derive(Debug, Deserialize)]
@@ -36,6 +49,32 @@ struct Metadata {
 struct Spec {
     #[serde(default, deserialize_with = "null_as_default")]
     selector: LabelSelector,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    #[serde(default, rename = "clusters", deserialize_with = "lost_clusters")]
+    lost: BTreeSet<Arc<str>>,
+}
+
+/// The names of those that are lost. A state that is not known, of a later version, is another one.
+fn lost_clusters<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeSet<Arc<str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Cluster<'a> {
+        #[serde(borrow)]
+        name: Text<'a>,
+        #[serde(borrow)]
+        state: Option<Text<'a>>,
+    }
+    let mut lost = BTreeSet::new();
+    for_each_item(deserializer, |cluster: Cluster<'_>| {
+        if (cluster.state).is_some_and(|state| *state.0 == *ClusterState::Lost.as_str()) {
+            lost.insert(Arc::from(&*cluster.name.0));
+        }
+    })?;
+    Ok(lost)
 }
 
 /// The fields of a Service that endpoints need.
@@ -89,7 +128,55 @@ impl SourceObject {
         ObjectKey::of_kind(kind, namespace, &*self.metadata.name)
     }
 
-    pub(crate) fn selector(&self) -> &LabelSelector {
-        &self.spec.selector
+    pub(crate) fn into_source(self) -> Source {
+        Source {
+            selector: self.spec.selector,
+            lost: self.status.lost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn lost(status: &Value) -> Vec<String> {
+        let object = json!({
+            "metadata": { "namespace": "shop", "name": "web", "resourceVersion": "1" },
+            "spec": { "selector": { "matchLabels": { "app": "web" } } },
+            "status": status,
+        });
+        let object: SourceObject = serde_json::from_str(&object.to_string()).unwrap();
+        let lost = object.into_source().lost;
+        lost.iter().map(|name| (**name).to_owned()).collect()
+    }
+
+    #[test]
+    fn d2_the_status_of_a_set_says_where_it_is_lost() {
+        let cluster = |name: &str, state: Value| json!({ "name": name, "state": state });
+        for (status, expected) in [
+            (Value::Null, &[][..]),
+            (json!({ "clusters": null }), &[]),
+            (
+                json!({ "clusters": [cluster("a", "Eligible".into())] }),
+                &[],
+            ),
+            (
+                json!({ "clusters": [cluster("a", Value::Null), { "name": "b" }] }),
+                &[],
+            ),
+            (
+                json!({ "clusters": [cluster("a", "Unknown".into()), cluster("b", "Lost".into())] }),
+                &["b"],
+            ),
+            (
+                json!({ "clusters": [cluster("a", "OfALaterVersion".into())] }),
+                &[],
+            ),
+        ] {
+            assert_eq!(lost(&status), expected, "{status}");
+        }
     }
 }

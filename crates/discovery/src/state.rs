@@ -1,5 +1,6 @@
 //! What is known: EndpointSets, their sources, and the pods of all members. Pure: no clock, no lock, no IO.
 
+mod entry;
 mod replicated;
 mod replicating;
 mod stored;
@@ -17,17 +18,19 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-pub(crate) use self::replicated::{NamespacedPod, Update};
+pub(crate) use self::{
+    entry::Entry,
+    replicated::{NamespacedPod, Update},
+};
 use crate::{
     changes::Changes,
     freshness::Freshness,
     member::{Member, PodChange},
     node::NodeObject,
     pod::{Pod, PodObject},
-    resolve::ports_of,
     services::ServiceKey,
     set::{ParsedSelector, Selectors, SetKey, SourceKey},
-    snapshot::{Endpoint, EndpointPort},
+    source::Source,
 };
 
 /// The state of all that discovery watches.
@@ -35,8 +38,8 @@ use crate::{
 pub(crate) struct State {
     sets: BTreeMap<SetKey, Entry>,
     index: RequiredLabels<SetKey>,
-    /// The selectors of federated sets.
-    sources: BTreeMap<ObjectKey, Arc<LabelSelector>>,
+    /// Federated sets.
+    sources: BTreeMap<ObjectKey, Arc<Source>>,
     /// The sets that have a source.
     by_source: BTreeMap<SourceKey, BTreeSet<SetKey>>,
     /// The kinds of the host, by their names in messages.
@@ -50,61 +53,6 @@ pub(crate) struct State {
     have_members_changed: bool,
     /// What has changed since [`take_changes`](State::take_changes), if a replica follows it.
     recorded: Option<Changes>,
-}
-
-/// An EndpointSet, and its endpoints.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    /// The set, or what is wrong with it.
-    pub(crate) set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
-    spec: Arc<EndpointSetSpec>,
-    /// What its pods match; nothing if the set is invalid, or its source does not exist.
-    selectors: Selectors,
-    /// By cluster and name of the pod.
-    endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
-    /// The ports of an endpoint that has been added: most have the same.
-    ports: Arc<[EndpointPort]>,
-}
-
-impl Entry {
-    /// The endpoints, by cluster and name.
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.endpoints.values()
-    }
-
-    /// Whether its source exists, at least in one member, and has a selector.
-    pub(crate) fn has_source(&self) -> bool {
-        self.selectors.iter().next().is_some()
-    }
-
-    /// Whether it is a pod of the source, whatever its state.
-    pub(crate) fn selects(&self, pod: &Pod) -> bool {
-        let selector = self.selectors.of(&pod.cluster);
-        selector.is_some_and(|selector| selector.matches(&pod.labels))
-    }
-
-    /// What a pod is to the set now. Returns whether that changes anything.
-    fn refresh(&mut self, cluster: &Arc<str>, name: &str, pod: Option<&Arc<Pod>>) -> bool {
-        let endpoint = pod.and_then(|pod| self.endpoint(pod));
-        let key = (Arc::clone(cluster), Box::from(name));
-        match endpoint {
-            Some(endpoint) if self.endpoints.get(&key) == Some(&endpoint) => false,
-            Some(endpoint) => {
-                self.endpoints.insert(key, endpoint);
-                true
-            }
-            None => self.endpoints.remove(&key).is_some(),
-        }
-    }
-
-    fn endpoint(&mut self, pod: &Arc<Pod>) -> Option<Endpoint> {
-        let set = self.set.as_ref().ok()?;
-        let ports = self.selects(pod).then(|| ports_of(set, pod))??;
-        if *self.ports != *ports {
-            self.ports = ports.into();
-        }
-        Some(Endpoint::new(pod, Arc::clone(&self.ports)))
-    }
 }
 
 impl State {
@@ -369,13 +317,11 @@ impl State {
         for selector in selectors.iter() {
             self.index.insert(&key.namespace, &selector.labels, &key);
         }
-        let mut entry = Entry {
-            set,
-            spec,
-            selectors,
-            endpoints: BTreeMap::new(),
-            ports: Arc::default(),
+        let federated = match source_of(&key, &set) {
+            Some(SourceKey::Set(federated)) => self.sources.get(&federated).cloned(),
+            _ => None,
         };
+        let mut entry = Entry::new(set, spec, selectors, federated);
         for member in self.members.values() {
             for pod in member.pods(&key.namespace) {
                 entry.refresh(&member.name, &pod.name, Some(pod));
@@ -391,8 +337,8 @@ impl State {
         match (&set.source, SourceKey::of(key, set)) {
             (ValidEndpointSource::Selector(labels), _) => Selectors::All(parse(labels)),
             (_, Some(SourceKey::Set(federated))) => {
-                let labels = self.sources.get(&federated);
-                Selectors::All(labels.and_then(|labels| parse(labels)))
+                let source = self.sources.get(&federated);
+                Selectors::All(source.and_then(|source| parse(&source.selector)))
             }
             (_, Some(SourceKey::Service(service))) => {
                 let selector = |member: &Member| {
@@ -442,11 +388,10 @@ impl State {
     }
 
     /// A federated set exists, was created or changed.
-    pub(crate) fn apply_source(&mut self, key: &ObjectKey, selector: &LabelSelector) {
+    pub(crate) fn apply_source(&mut self, key: &ObjectKey, source: Source) {
         let known = self.sources.get(key);
-        if known.is_none_or(|known| **known != *selector) {
-            let selector = Arc::new(selector.clone());
-            self.sources.insert(key.clone(), selector);
+        if known.is_none_or(|known| **known != source) {
+            self.sources.insert(key.clone(), Arc::new(source));
             self.host_revision += 1;
             self.source_changed(&SourceKey::Set(key.clone()));
         }
@@ -469,7 +414,7 @@ impl State {
         }
     }
 
-    /// A source selects other pods, or does not exist any more.
+    /// A source selects other pods, is lost in other clusters, or does not exist any more.
     fn source_changed(&mut self, source: &SourceKey) {
         if let Some(changes) = &mut self.recorded
             && self.by_source.contains_key(source)

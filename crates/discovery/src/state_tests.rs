@@ -65,7 +65,8 @@ pub(crate) enum Event {
     List(usize, Vec<(usize, u8, bool)>),
     Set(usize, By),
     SetGone(usize),
-    Source(bool),
+    /// What it selects, and a member in which it is lost.
+    Source(bool, Option<usize>),
     SourceGone,
     Service(usize, bool),
     ServiceGone(usize),
@@ -84,7 +85,8 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         3 => (0..3_usize, prop_oneof![Just(By::Selector), Just(By::Source), Just(By::Service)])
             .prop_map(|(set, by)| Event::Set(set, by)),
         1 => (0..3_usize).prop_map(Event::SetGone),
-        1 => any::<bool>().prop_map(Event::Source),
+        2 => (any::<bool>(), prop::option::of(member.clone()))
+            .prop_map(|(first, lost)| Event::Source(first, lost)),
         1 => Just(Event::SourceGone),
         2 => (member.clone(), any::<bool>()).prop_map(|(m, first)| Event::Service(m, first)),
         1 => member.clone().prop_map(Event::ServiceGone),
@@ -98,8 +100,8 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
 struct Model {
     pods: BTreeMap<(usize, usize), (u8, bool)>,
     sets: BTreeMap<usize, By>,
-    /// What the source selects.
-    source: Option<&'static str>,
+    /// What the source selects, and where it is lost.
+    source: Option<(&'static str, Option<usize>)>,
     /// What the Service of each member selects.
     services: BTreeMap<usize, &'static str>,
 }
@@ -120,7 +122,7 @@ impl Model {
         };
         let wanted = |member: &usize| match by {
             By::Selector => Some("a0"),
-            By::Source => self.source,
+            By::Source => self.source.map(|(selected, _)| selected),
             By::Service => self.services.get(member).copied(),
         };
         if !has_source {
@@ -130,6 +132,14 @@ impl Model {
             let app = format!("a{}", version % 2);
             wanted(member) == Some(&*app) && *version != 3 && (*ready || set == 0)
         });
+        let lost = self.source.and_then(|(_, lost)| lost);
+        let lost = lost.filter(|lost| {
+            let serves = |((member, _), (_, ready)): (&(usize, usize), &(u8, bool))| {
+                *ready && member != lost
+            };
+            by == By::Source && pods.clone().any(serves)
+        });
+        let pods = pods.filter(|((member, _), _)| Some(*member) != lost);
         let texts = pods.map(|((member, name), (version, _))| {
             format!("m{member}/p{name} 10.0.{version}.{name}")
         });
@@ -148,7 +158,9 @@ impl Model {
             }
             Event::Set(set, by) => _ = self.sets.insert(*set, *by),
             Event::SetGone(set) => _ = self.sets.remove(set),
-            Event::Source(first) => self.source = Some(if *first { "a0" } else { "a1" }),
+            Event::Source(first, lost) => {
+                self.source = Some((if *first { "a0" } else { "a1" }, *lost));
+            }
             Event::SourceGone => self.source = None,
             Event::Service(m, first) => {
                 self.services.insert(*m, if *first { "a0" } else { "a1" });
@@ -180,9 +192,12 @@ pub(crate) fn apply(state: &mut State, event: &Event) {
             state.apply_set(&endpoint_set(*set, &source));
         }
         Event::SetGone(set) => state.remove_set(&SetKey::new(NAMESPACE, format!("s{set}"))),
-        Event::Source(first) => {
-            let selector = selector(if *first { "a0" } else { "a1" });
-            state.apply_source(&source_key(), &selector);
+        Event::Source(first, lost) => {
+            let source = Source {
+                selector: selector(if *first { "a0" } else { "a1" }),
+                lost: lost.iter().map(|lost| member(lost).into()).collect(),
+            };
+            state.apply_source(&source_key(), source);
         }
         Event::SourceGone => state.remove_source(&source_key()),
         Event::Service(m, first) => {

@@ -7,7 +7,9 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{freshness::Freshness, services::ServiceKey, set::SetKey, state::State};
+use crate::{
+    freshness::Freshness, services::ServiceKey, set::SetKey, source::Source, state::State,
+};
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     serde_json::from_str(&value.to_string()).unwrap()
@@ -175,10 +177,13 @@ fn d1_a_service_has_in_each_member_the_pods_that_it_selects_there() {
 fn d1_a_source_is_found_by_its_kind() {
     let mut state = state(&json!({ "source": { "federatedReplicaSet": "web" } }));
     add_pod(&mut state, "eu", "a", true);
-    let selector = read(&json!({ "matchLabels": { "app": "web" } }));
+    let source = Source {
+        selector: read(&json!({ "matchLabels": { "app": "web" } })),
+        ..Source::default()
+    };
     let of_kind = |kind| fedrs_api::ObjectKey::of_kind(kind, "shop", "web");
-    state.apply_source(&of_kind(SetKind::FederatedDeployment), &selector);
+    state.apply_source(&of_kind(SetKind::FederatedDeployment), source.clone());
     assert!(condition(&status(&state), Type::Ready).starts_with("False SourceNotFound"));
-    state.apply_source(&of_kind(SetKind::FederatedReplicaSet), &selector);
+    state.apply_source(&of_kind(SetKind::FederatedReplicaSet), source);
     assert!(condition(&status(&state), Type::Ready).starts_with("True EndpointsReady"));
 }

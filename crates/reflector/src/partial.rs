@@ -108,7 +108,7 @@ pub fn for_each_entry<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(Entries(keys, take))
 }
 
-/// Passes the items of a sequence to `take` one by one, without collecting them.
+/// Passes the items of a sequence to `take` one by one, without collecting them; `null` has none.
 pub fn for_each_item<'de, D, T>(deserializer: D, take: impl FnMut(T)) -> Result<(), D::Error>
 where
     D: Deserializer<'de>,
@@ -129,7 +129,15 @@ where
             }
             Ok(())
         }
+
+        fn visit_none<E>(self) -> Result<(), E> {
+            Ok(())
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            deserializer.deserialize_seq(self)
+        }
     }
 
-    deserializer.deserialize_seq(Items(take, PhantomData))
+    deserializer.deserialize_option(Items(take, PhantomData))
 }

@@ -1,11 +1,12 @@
 //! EndpointSets over all members: what is looked up follows the pods (D1, D2).
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
 
+use control_plane::ProxyMode;
 use discovery::{Catalog, Discovery, Lookup, SetKey};
 use fedrs_api::SetKind;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
@@ -86,6 +87,70 @@ pub(crate) async fn d2_endpoints_follow_a_rollout_and_a_scale_down(env: &mut Tes
         .await;
     let fewest = until_ready(&catalog, env, 4).await;
     assert!(fewest >= 4, "{fewest} of 4 endpoints");
+    discovery.stop().await;
+}
+
+/// The clusters of the endpoints that new requests may be sent to.
+fn serving_clusters(catalog: &Catalog, env: &TestEnvironment) -> BTreeSet<String> {
+    match catalog.lookup(&SetKey::new(env.namespace(), "web")) {
+        Lookup::Found(snapshot) => {
+            let endpoints = snapshot.endpoints.iter();
+            let ready = endpoints.filter(|one| one.is_serving(&snapshot) && !one.is_terminating());
+            ready.map(|one| one.cluster().to_owned()).collect()
+        }
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The members that the set was lost in.
+async fn lost_clusters(env: &TestEnvironment) -> Vec<String> {
+    let set = env.frs("web").await;
+    let clusters = set["status"]["clusters"].as_array().into_iter().flatten();
+    let lost = clusters.filter(|cluster| cluster["state"] == "Lost");
+    lost.map(|cluster| cluster["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The service reaches all members, the controller does not.
+pub(crate) async fn d2_endpoints_in_lost_clusters_serve_only_if_no_others_do(
+    env: &mut TestEnvironment,
+) {
+    env.run(&frs("web", 12, &even(true))).await;
+    let discovery = start(env).await;
+    let catalog = Arc::clone(discovery.catalog());
+    let all = env.member_names().into_iter().collect::<BTreeSet<_>>();
+    env.wait_until("all replicas are endpoints", 30, async |env| {
+        ready(&catalog, env) == Some(12) && serving_clusters(&catalog, env) == all
+    })
+    .await;
+    env.set_network("b", ProxyMode::Blackhole);
+    env.wait_until("b is left out", 90, async |env| {
+        let serving = serving_clusters(&catalog, env);
+        assert!(ready(&catalog, env) >= Some(8));
+        !serving.contains("b") && ready(&catalog, env) == Some(12)
+    })
+    .await;
+    assert_eq!(lost_clusters(env).await, ["b"]);
+    env.set_network("b", ProxyMode::Forward(Duration::ZERO));
+    env.wait_until("b serves again", 90, async |env| {
+        serving_clusters(&catalog, env) == all && env.is_settled("web").await
+    })
+    .await;
+    let only_b = json!({ "clusters": { "*": { "weight": 0 }, "b": { "weight": 1 } } });
+    env.patch("web", &json!({ "spec": { "placement": only_b } }))
+        .await;
+    let of_b = BTreeSet::from(["b".to_owned()]);
+    env.wait_until("all replicas are in b", 90, async |env| {
+        serving_clusters(&catalog, env) == of_b && env.is_settled("web").await
+    })
+    .await;
+    env.set_network("b", ProxyMode::Blackhole);
+    env.wait_until("b is lost", 90, async |env| {
+        lost_clusters(env).await == ["b"]
+    })
+    .await;
+    assert_eq!(ready(&catalog, env), Some(12));
+    env.set_network("b", ProxyMode::Forward(Duration::ZERO));
     discovery.stop().await;
 }
 

@@ -77,8 +77,9 @@ const OF_LOCAL_REPLICA_SETS: [&str; 12] = [
 ];
 
 /// What real clusters show with ReplicaSets, and does not depend on the kind. [`SUITE`] asks for it with Deployments, too.
-const SAME_FOR_DEPLOYMENTS: [&str; 8] = [
+const SAME_FOR_DEPLOYMENTS: [&str; 9] = [
     "::contract::thirty_sets_at_once",
+    "::discovery::d2_endpoints_in_",
     "::members::a_token_",
     "::members::f34_",
     "::members::f36_",
@@ -274,6 +275,10 @@ fn members() -> Vec<Scenario> {
         scenario!(members::f36_a_member_is_added_and_removed),
         scenario!(
             members::f33_an_unreachable_member_is_lost_and_returns,
+            NetworkFaults
+        ),
+        scenario!(
+            discovery::d2_endpoints_in_lost_clusters_serve_only_if_no_others_do,
             NetworkFaults
         ),
         scenario!(

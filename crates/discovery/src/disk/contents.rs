@@ -5,6 +5,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
@@ -21,6 +22,7 @@ use crate::{
     pod::{Labels, Pod, PortNames, Shared},
     services::ServiceKey,
     set::SetKey,
+    source::Source,
     tables::{PodRow, Table, Tables},
 };
 
@@ -46,6 +48,9 @@ struct HostContent<'a> {
     sets: Vec<(Text<'a>, Text<'a>, Cow<'a, EndpointSetSpec>)>,
     /// Kind, namespace, name, and selector of federated sets.
     sources: Vec<(SetKind, Text<'a>, Text<'a>, Cow<'a, LabelSelector>)>,
+    /// For those that are believed to be gone in a cluster: the place in `sources`, and the names of the clusters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    lost: BTreeMap<usize, Vec<Text<'a>>>,
     /// The names of all members. Absent in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     members: Option<Vec<Text<'a>>>,
@@ -85,13 +90,17 @@ pub(super) fn encode_host(host: &KeptHost, version: u64) -> Result<Vec<u8>, File
     let sets = host.sets.iter().map(|(SetKey { namespace, name }, spec)| {
         (text(namespace), text(name), Cow::Borrowed(&**spec))
     });
-    let sources = host.sources.iter().map(|(key, selector)| {
-        let selector = Cow::Borrowed(&**selector);
+    let sources = host.sources.iter().map(|(key, source)| {
+        let selector = Cow::Borrowed(&source.selector);
         (key.kind, text(&key.namespace), text(&key.name), selector)
     });
+    let lost = (host.sources.iter().enumerate())
+        .filter(|(_, (_, source))| !source.lost.is_empty())
+        .map(|(place, (_, source))| (place, source.lost.iter().map(|name| text(name)).collect()));
     let content = HostContent {
         sets: sets.collect(),
         sources: sources.collect(),
+        lost: lost.collect(),
         members: (host.members.as_ref()).map(|names| names.iter().map(|name| text(name)).collect()),
     };
     encode(host.mark, version, content)
@@ -99,9 +108,9 @@ pub(super) fn encode_host(host: &KeptHost, version: u64) -> Result<Vec<u8>, File
 
 /// What the file of the host has, and its version. What was last current in the future, by the clock, is so now.
 pub(super) fn decode_host(bytes: &[u8], now: Timestamp) -> Result<(KeptHost, u64), FileError> {
-    let (content, mark, version) = decode::<HostContent<'_>>(bytes, now)?;
+    let (mut content, mark, version) = decode::<HostContent<'_>>(bytes, now)?;
     let sets = content.sets.into_iter();
-    let sources = content.sources.into_iter();
+    let sources = content.sources.into_iter().enumerate();
     let host = KeptHost {
         mark,
         sets: sets
@@ -110,9 +119,14 @@ pub(super) fn decode_host(bytes: &[u8], now: Timestamp) -> Result<(KeptHost, u64
             })
             .collect(),
         sources: sources
-            .map(|(kind, namespace, name, selector)| {
+            .map(|(place, (kind, namespace, name, selector))| {
                 let key = ObjectKey::of_kind(kind, namespace, name);
-                (key, Arc::new(selector.into_owned()))
+                let lost = content.lost.remove(&place).unwrap_or_default();
+                let source = Source {
+                    selector: selector.into_owned(),
+                    lost: lost.into_iter().map(Arc::from).collect(),
+                };
+                (key, Arc::new(source))
             })
             .collect(),
         members: (content.members).map(|names| names.into_iter().map(Arc::from).collect()),

@@ -1,12 +1,14 @@
 //! What is written is read again; what is damaged is not.
 
-use fedrs_api::EndpointSet;
+use fedrs_api::{EndpointSet, SetKind};
 use mutations::mutated;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{freshness::Freshness, kept::LoadedSnapshots, snapshot::Endpoint, state::State};
+use crate::{
+    freshness::Freshness, kept::LoadedSnapshots, snapshot::Endpoint, source::Source, state::State,
+};
 
 const KINDS: [&str; 1] = ["EndpointSets"];
 
@@ -49,9 +51,13 @@ fn endpoint_set(namespace: usize, name: &str, fields: Value) -> EndpointSet {
 
 /// A host with sets by a selector, by a source, of a Service, and one that is invalid.
 fn host(state: &mut State) {
-    let selector: LabelSelector = read(&json!({ "matchLabels": { "app": "a1" } }));
+    let source = |lost: &[&str]| Source {
+        selector: read(&json!({ "matchLabels": { "app": "a1" } })),
+        lost: lost.iter().map(|name| Arc::from(*name)).collect(),
+    };
     let kind = SetKind::FederatedDeployment;
-    state.apply_source(&ObjectKey::of_kind(kind, "n0", "web"), &selector);
+    state.apply_source(&ObjectKey::of_kind(kind, "n0", "api"), source(&[]));
+    state.apply_source(&ObjectKey::of_kind(kind, "n0", "web"), source(&["m1"]));
     for namespace in 0..2 {
         let by_selector = json!({ "source": { "selector": { "matchLabels": { "app": "a0" } } } });
         state.apply_set(&endpoint_set(namespace, "selected", by_selector));

@@ -15,7 +15,9 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use super::unpacker::{self, Misfit};
-use crate::{freshness::Staleness, services::ServiceKey, set::SetKey, state::State};
+use crate::{
+    freshness::Staleness, services::ServiceKey, set::SetKey, source::Source, state::State,
+};
 
 /// What has been taken from a stream.
 #[derive(Debug, Default)]
@@ -26,6 +28,8 @@ pub(super) struct Intake {
     listed: Listed,
     /// What takes effect once everything has come.
     deferred: Vec<proto::ReplicateResponse>,
+    /// The responses so far to changes that have not come as a whole: of those alone, a set might have fewer endpoints than ever.
+    parts: Vec<proto::ReplicateResponse>,
     pub(super) is_complete: bool,
 }
 
@@ -71,6 +75,23 @@ impl Intake {
     pub(super) fn receive(
         &mut self,
         state: &mut State,
+        response: proto::ReplicateResponse,
+        now: Timestamp,
+    ) -> Result<(), End> {
+        let is_part = response.continued && self.is_complete;
+        self.parts.push(response);
+        if is_part {
+            return Ok(());
+        }
+        for part in std::mem::take(&mut self.parts) {
+            self.take(state, part, now)?;
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        state: &mut State,
         mut response: proto::ReplicateResponse,
         now: Timestamp,
     ) -> Result<(), End> {
@@ -95,6 +116,11 @@ impl Intake {
             self.deferred.push(response);
         }
         if is_last {
+            for (name, taking) in &self.members {
+                if taking.pods == Taking::Taken {
+                    state.apply_deferred_pods(name);
+                }
+            }
             for deferred in std::mem::take(&mut self.deferred) {
                 self.take_rest(state, deferred)?;
             }
@@ -192,7 +218,7 @@ impl Intake {
             ..proto::ReplicatedMember::default()
         };
         if !pods.pods.is_empty() && self.taking(&part.name).pods == Taking::Taken {
-            state.replicate_pods(&part.name, |cluster, shared| {
+            state.replicate_pods(&part.name, !self.is_complete, |cluster, shared| {
                 unpacker::pods(pods, cluster, shared)
             })?;
         }
@@ -249,8 +275,12 @@ impl Intake {
     fn take_host(&mut self, state: &mut State, host: proto::ReplicatedHost) -> Result<(), End> {
         for source in host.sources {
             let key = unpacker::source_key(source.id)?;
-            let selector: LabelSelector = unpacker::json(&source.selector)?;
-            state.apply_source(&key, &selector);
+            let lost = source.lost_clusters.into_iter().map(Arc::from);
+            let source = Source {
+                selector: unpacker::json(&source.selector)?,
+                lost: lost.collect(),
+            };
+            state.apply_source(&key, source);
             self.listed.sources.insert(key);
         }
         for set in host.sets {

@@ -15,6 +15,7 @@ use crate::{
     pod::{Labels, Pod, PortNames},
     services::ServiceKey,
     set::SetKey,
+    source::Source,
     state::{NamespacedPod, Update},
     tables::Table,
 };
@@ -22,7 +23,7 @@ use crate::{
 /// About how many bytes a message has at most. In tests there are many.
 const MAX_BYTES: usize = if cfg!(test) { 64 } else { 1 << 20 };
 
-/// The messages for `update` at `now`, one at least. In the last one is how current everything is.
+/// The messages for `update` at `now`, one at least, which belong together. In the last one is how current everything is.
 pub(super) fn pack(update: &Update, now: Timestamp) -> Vec<proto::ReplicateResponse> {
     let mut packer = Packer::default();
     for (member, pods) in &update.pods {
@@ -57,7 +58,13 @@ pub(super) fn pack(update: &Update, now: Timestamp) -> Vec<proto::ReplicateRespo
             member.services_currency = Some(currency(state.services, now));
         }
     }
-    packer.responses
+    let mut responses = packer.responses;
+    if let Some((_, others)) = responses.split_last_mut() {
+        others
+            .iter_mut()
+            .for_each(|response| response.continued = true);
+    }
+    responses
 }
 
 struct Packer {
@@ -121,12 +128,10 @@ impl Packer {
     }
 
     fn host(&mut self, update: &Update) {
-        for (key, selector) in &update.sources {
-            if let Some(selector) = selector {
-                let selector = selector_of(source_id(key), selector);
-                self.host_part(selector.encoded_len())
-                    .sources
-                    .push(selector);
+        for (key, source) in &update.sources {
+            if let Some(source) = source {
+                let source = source_of(source_id(key), source);
+                self.host_part(source.encoded_len()).sources.push(source);
             }
         }
         for (key, spec) in &update.sets {
@@ -142,7 +147,7 @@ impl Packer {
             let id = set_id(key);
             self.host_part(id.encoded_len()).removed_sets.push(id);
         }
-        for (key, _) in (update.sources.iter()).filter(|(_, selector)| selector.is_none()) {
+        for (key, _) in (update.sources.iter()).filter(|(_, source)| source.is_none()) {
             let id = source_id(key);
             self.host_part(id.encoded_len()).removed_sources.push(id);
         }
@@ -274,6 +279,14 @@ fn selector_of(id: proto::ObjectId, selector: &LabelSelector) -> proto::Replicat
     proto::ReplicatedSelector {
         id: Some(id),
         selector: json(selector),
+        lost_clusters: Vec::new(),
+    }
+}
+
+fn source_of(id: proto::ObjectId, source: &Source) -> proto::ReplicatedSelector {
+    proto::ReplicatedSelector {
+        lost_clusters: source.lost.iter().map(|name| (**name).to_owned()).collect(),
+        ..selector_of(id, &source.selector)
     }
 }
 

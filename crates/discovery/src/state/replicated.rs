@@ -14,6 +14,7 @@ use crate::{
     pod::{Labels, Pod},
     services::ServiceKey,
     set::{SetKey, SourceKey},
+    source::Source,
 };
 
 /// What there is now of what has changed; `None` of what is gone, or is no set's any more.
@@ -22,7 +23,7 @@ pub(crate) struct Update {
     /// Pods by their members, with their namespaces.
     pub(crate) pods: Vec<(Arc<str>, Vec<NamespacedPod>)>,
     pub(crate) services: Vec<(Arc<str>, ServiceKey, Option<Arc<LabelSelector>>)>,
-    pub(crate) sources: Vec<(ObjectKey, Option<Arc<LabelSelector>>)>,
+    pub(crate) sources: Vec<(ObjectKey, Option<Arc<Source>>)>,
     pub(crate) sets: Vec<(SetKey, Option<Arc<EndpointSetSpec>>)>,
     pub(crate) removed_pods: Vec<(Arc<str>, Vec<PodKey>)>,
     /// That of the host, and of all members, if it may have changed.
@@ -132,8 +133,8 @@ impl State {
         let is_used = self.by_source.contains_key(source);
         match source {
             SourceKey::Set(key) => {
-                let selector = self.sources.get(key).filter(|_| is_used);
-                update.sources.push((key.clone(), selector.cloned()));
+                let source = self.sources.get(key).filter(|_| is_used);
+                update.sources.push((key.clone(), source.cloned()));
             }
             SourceKey::Service(key) => {
                 for member in self.members.values() {

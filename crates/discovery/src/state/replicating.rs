@@ -18,17 +18,19 @@ impl State {
         self.members.get(name).map(MemberState::of)
     }
 
-    /// Pods of a member exist, which `read` makes for this cluster, with what the member's pods have in common.
+    /// Pods of a member exist, which `read` makes for this cluster, with what the member's pods have in common. In a list, those that
+    /// are known change with [`apply_deferred_pods`](Self::apply_deferred_pods).
     ///
     /// # Errors
     /// Those of `read`.
     pub(crate) fn replicate_pods<E>(
         &mut self,
         member: &str,
+        is_list: bool,
         read: impl FnOnce(&Arc<str>, &mut Shared) -> Result<Vec<(Box<str>, Pod)>, E>,
     ) -> Result<(), E> {
         let mut result = Ok(());
-        self.with_member(member, |member| match member.replicate(read) {
+        self.with_member(member, |member| match member.replicate(is_list, read) {
             Ok(changes) => changes,
             Err(error) => {
                 result = Err(error);
@@ -36,6 +38,11 @@ impl State {
             }
         });
         result
+    }
+
+    /// The list is there as a whole: pods of it that were known change.
+    pub(crate) fn apply_deferred_pods(&mut self, member: &str) {
+        self.with_member(member, Member::apply_deferred);
     }
 
     /// Pods of a member that were not replicated since [`begin_pods`](Self::begin_pods) are gone.

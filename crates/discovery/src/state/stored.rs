@@ -99,7 +99,7 @@ impl State {
                 .map(|(key, entry)| (key.clone(), Arc::clone(&entry.spec)))
                 .collect(),
             sources: sources
-                .map(|(key, selector)| (key.clone(), Arc::clone(selector)))
+                .map(|(key, source)| (key.clone(), Arc::clone(source)))
                 .collect(),
             members: Some(self.members.keys().map(Arc::clone).collect()),
         })

@@ -1,0 +1,112 @@
+//! A set, with what selects its pods, and its endpoints.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use fedrs_api::{EndpointSetSpec, FieldError, ValidEndpointSet};
+
+use crate::{
+    pod::Pod,
+    resolve::ports_of,
+    set::Selectors,
+    snapshot::{Endpoint, EndpointPort},
+    source::Source,
+};
+
+/// An EndpointSet, and its endpoints.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The set, or what is wrong with it.
+    pub(crate) set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+    pub(super) spec: Arc<EndpointSetSpec>,
+    /// What its pods match; nothing if the set is invalid, or its source does not exist.
+    pub(super) selectors: Selectors,
+    /// What its source is, if it is a federated set.
+    federated: Option<Arc<Source>>,
+    /// By cluster and name of the pod.
+    endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
+    /// The ports of an endpoint that has been added: most have the same.
+    ports: Arc<[EndpointPort]>,
+}
+
+impl Entry {
+    /// A set without endpoints.
+    pub(super) fn new(
+        set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
+        spec: Arc<EndpointSetSpec>,
+        selectors: Selectors,
+        federated: Option<Arc<Source>>,
+    ) -> Self {
+        Self {
+            set,
+            spec,
+            selectors,
+            federated,
+            endpoints: BTreeMap::new(),
+            ports: Arc::default(),
+        }
+    }
+
+    /// The endpoints, by cluster and name. Those in clusters that are lost only if no other one serves: replicas may run in their
+    /// place, and whether they run themselves is not known (D2).
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        let lost = (self.federated.as_deref())
+            .map(|source| &source.lost)
+            .filter(|lost| {
+                self.endpoints
+                    .values()
+                    .any(|one| self.serves_beside(one, lost))
+            });
+        let is_left_out =
+            move |endpoint: &Endpoint| lost.is_some_and(|lost| lost.contains(endpoint.cluster()));
+        self.endpoints.values().filter(move |one| !is_left_out(one))
+    }
+
+    /// Whether new requests may be sent to the endpoint, and it is in none of these clusters.
+    fn serves_beside(&self, endpoint: &Endpoint, lost: &BTreeSet<Arc<str>>) -> bool {
+        let set = self.set.as_ref();
+        let serves = set.is_ok_and(|set| endpoint.serves(set) && !endpoint.is_terminating());
+        serves && !lost.contains(endpoint.cluster())
+    }
+
+    /// Whether its source exists, at least in one member, and has a selector.
+    pub(crate) fn has_source(&self) -> bool {
+        self.selectors.iter().next().is_some()
+    }
+
+    /// Whether it is a pod of the source, whatever its state.
+    pub(crate) fn selects(&self, pod: &Pod) -> bool {
+        let selector = self.selectors.of(&pod.cluster);
+        selector.is_some_and(|selector| selector.matches(&pod.labels))
+    }
+
+    /// What a pod is to the set now. Returns whether that changes anything.
+    pub(super) fn refresh(
+        &mut self,
+        cluster: &Arc<str>,
+        name: &str,
+        pod: Option<&Arc<Pod>>,
+    ) -> bool {
+        let endpoint = pod.and_then(|pod| self.endpoint(pod));
+        let key = (Arc::clone(cluster), Box::from(name));
+        match endpoint {
+            Some(endpoint) if self.endpoints.get(&key) == Some(&endpoint) => false,
+            Some(endpoint) => {
+                self.endpoints.insert(key, endpoint);
+                true
+            }
+            None => self.endpoints.remove(&key).is_some(),
+        }
+    }
+
+    fn endpoint(&mut self, pod: &Arc<Pod>) -> Option<Endpoint> {
+        let set = self.set.as_ref().ok()?;
+        let ports = self.selects(pod).then(|| ports_of(set, pod))??;
+        if *self.ports != *ports {
+            self.ports = ports.into();
+        }
+        Some(Endpoint::new(pod, Arc::clone(&self.ports)))
+    }
+}
