@@ -59,10 +59,9 @@ pub(super) fn pack(update: &Update, now: Timestamp) -> Vec<proto::ReplicateRespo
         }
     }
     let mut responses = packer.responses;
-    if let Some((_, others)) = responses.split_last_mut() {
-        others
-            .iter_mut()
-            .for_each(|response| response.continued = true);
+    let continued = responses.len() - 1;
+    for response in &mut responses[..continued] {
+        response.continued = true;
     }
     responses
 }
