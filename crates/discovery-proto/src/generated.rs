@@ -239,7 +239,7 @@ pub struct StaleMember {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReplicateRequest {}
 /// What is new. Pods, Services and federated sets that are new or different take effect before EndpointSets, and what is removed after
-/// them: no set loses pods because others come later.
+/// them: no set loses pods because others come later. Until everything has been sent, pods that the receiver has known stay as they were.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReplicateResponse {
     /// Of members.

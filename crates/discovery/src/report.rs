@@ -61,10 +61,9 @@ impl SetReport {
             .collect();
         let mut counts = BTreeMap::<&str, (usize, usize)>::new();
         for endpoint in entry.endpoints() {
-            let is_ready = endpoint.serves(set) && !endpoint.is_terminating();
             let (all, ready) = counts.entry(endpoint.cluster()).or_default();
             *all += 1;
-            *ready += usize::from(is_ready);
+            *ready += usize::from(endpoint.is_ready(set));
         }
         let cluster = |member: &&Member| {
             let (endpoints, ready) = counts.get(&*member.name).copied().unwrap_or_default();

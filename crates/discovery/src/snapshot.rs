@@ -33,6 +33,11 @@ pub struct EndpointPort {
 }
 
 impl EndpointSnapshot {
+    /// The endpoints that new requests may be sent to.
+    pub fn ready(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.iter().filter(|one| one.is_ready(&self.set))
+    }
+
     /// Whether the set may have endpoints in the cluster.
     #[must_use]
     pub fn concerns(&self, cluster: &str) -> bool {
@@ -92,6 +97,11 @@ impl Endpoint {
     #[must_use]
     pub fn is_serving(&self, snapshot: &EndpointSnapshot) -> bool {
         self.serves(&snapshot.set)
+    }
+
+    /// Whether new requests may be sent to it.
+    pub(crate) fn is_ready(&self, set: &ValidEndpointSet) -> bool {
+        self.serves(set) && !self.is_terminating()
     }
 
     pub(crate) fn serves(&self, set: &ValidEndpointSet) -> bool {

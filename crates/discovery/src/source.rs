@@ -1,5 +1,5 @@
-//! What EndpointSets name as their sources: federated sets of the host and Services of members, as far as their selectors say whose
-//! pods these are.
+//! What EndpointSets name as their sources: federated sets of the host and Services of members, as far as they say whose pods
+//! these are, and where the pods are believed to be gone.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

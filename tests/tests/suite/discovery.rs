@@ -15,19 +15,24 @@ use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Starts the service for the members of the scenario, and an EndpointSet `web` of its set `web`.
+/// A set without replicas: once it is known, the service has seen all that happened to sets of its kind before it was created.
+const LATER: &str = "later";
+
+/// Starts the service for the members of the scenario, an EndpointSet `web` of its set `web`, and one of [`LATER`].
 async fn start(env: &TestEnvironment) -> Discovery {
     let source = match env.kind() {
         SetKind::FederatedReplicaSet => "federatedReplicaSet",
         SetKind::FederatedDeployment => "federatedDeployment",
     };
-    let set = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": "web" },
-        "spec": { "source": { source: "web" } },
-    });
     let namespace = env.namespace();
     let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/endpointsets");
-    env.on_host("POST", &path, &set).await.unwrap();
+    for name in ["web", LATER] {
+        let set = json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": name },
+            "spec": { "source": { source: name } },
+        });
+        env.on_host("POST", &path, &set).await.unwrap();
+    }
     let (host, members) = env.clients();
     let mut discovery = Discovery::start(host, Duration::from_secs(30));
     for (name, client) in members {
@@ -40,11 +45,7 @@ async fn start(env: &TestEnvironment) -> Discovery {
 /// The endpoints that new requests may be sent to; none while nothing is answered.
 fn ready(catalog: &Catalog, env: &TestEnvironment) -> Option<usize> {
     match catalog.lookup(&SetKey::new(env.namespace(), "web")) {
-        Lookup::Found(snapshot) => {
-            let endpoints = snapshot.endpoints.iter();
-            let ready = endpoints.filter(|one| one.is_serving(&snapshot) && !one.is_terminating());
-            Some(ready.count())
-        }
+        Lookup::Found(snapshot) => Some(snapshot.ready().count()),
         _ => None,
     }
 }
@@ -94,9 +95,8 @@ pub(crate) async fn d2_endpoints_follow_a_rollout_and_a_scale_down(env: &mut Tes
 fn serving_clusters(catalog: &Catalog, env: &TestEnvironment) -> BTreeSet<String> {
     match catalog.lookup(&SetKey::new(env.namespace(), "web")) {
         Lookup::Found(snapshot) => {
-            let endpoints = snapshot.endpoints.iter();
-            let ready = endpoints.filter(|one| one.is_serving(&snapshot) && !one.is_terminating());
-            ready.map(|one| one.cluster().to_owned()).collect()
+            let clusters = snapshot.ready().map(|one| one.cluster().to_owned());
+            clusters.collect()
         }
         _ => BTreeSet::new(),
     }
@@ -147,6 +147,12 @@ pub(crate) async fn d2_endpoints_in_lost_clusters_serve_only_if_no_others_do(
     env.set_network("b", ProxyMode::Blackhole);
     env.wait_until("b is lost", 90, async |env| {
         lost_clusters(env).await == ["b"]
+    })
+    .await;
+    env.create(&frs(LATER, 0, &even(true))).await;
+    env.wait_until("the service has seen that", 30, async |env| {
+        let later = catalog.lookup(&SetKey::new(env.namespace(), LATER));
+        !matches!(later, Lookup::NoSource)
     })
     .await;
     assert_eq!(ready(&catalog, env), Some(12));
@@ -211,9 +217,9 @@ impl Traffic {
         else {
             panic!("the set is known");
         };
-        let endpoints = snapshot.endpoints.iter();
-        let ready = endpoints.filter(|one| one.is_serving(&snapshot) && !one.is_terminating());
-        let replicas = ready.map(|one| (one.cluster().to_owned(), one.name().to_owned()));
+        let replicas = snapshot
+            .ready()
+            .map(|one| (one.cluster().to_owned(), one.name().to_owned()));
         replicas.collect()
     }
 

@@ -1,7 +1,11 @@
 //! What the controller of LocalReplicaSets does to the pods of a member: updates, in place or recreated, within budget and speed;
 //! evictions; and what is left to do when it is killed.
 
-use std::{collections::BTreeMap, pin::pin, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    time::Duration,
+};
 
 use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironment};
 use futures::TryStreamExt;
@@ -338,9 +342,11 @@ impl Removals {
         tokio::spawn(async move {
             let events = client.request_events::<Value>(watch).await.unwrap();
             let mut events = pin!(events);
+            let mut known = BTreeSet::new();
             while let Ok(Some(event)) = events.try_next().await {
                 if let WatchEvent::Modified(pod) = event
                     && !pod["metadata"]["deletionTimestamp"].is_null()
+                    && known.insert(uid(&pod))
                     && seen.send(pod).is_err()
                 {
                     break;
@@ -352,13 +358,12 @@ impl Removals {
 
     /// So many that are removed next.
     async fn next(&mut self, count: usize) -> Vec<Value> {
-        let mut pods = BTreeMap::new();
+        let mut pods = Vec::new();
         while pods.len() < count {
             let pod = timeout(Duration::from_secs(90), self.0.recv()).await;
-            let pod = pod.expect("pods are removed").expect("pods are watched");
-            pods.entry(uid(&pod)).or_insert(pod);
+            pods.push(pod.expect("pods are removed").expect("pods are watched"));
         }
-        pods.into_values().collect()
+        pods
     }
 }
 

@@ -48,7 +48,8 @@ struct HostContent<'a> {
     sets: Vec<(Text<'a>, Text<'a>, Cow<'a, EndpointSetSpec>)>,
     /// Kind, namespace, name, and selector of federated sets.
     sources: Vec<(SetKind, Text<'a>, Text<'a>, Cow<'a, LabelSelector>)>,
-    /// For those that are believed to be gone in a cluster: the place in `sources`, and the names of the clusters.
+    /// For those that are believed to be gone in a cluster: the place in `sources`, and the names of the clusters. Absent
+    /// in files of earlier versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     lost: BTreeMap<usize, Vec<Text<'a>>>,
     /// The names of all members. Absent in files of earlier versions.

@@ -1,9 +1,6 @@
 //! A set, with what selects its pods, and its endpoints.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{EndpointSetSpec, FieldError, ValidEndpointSet};
 
@@ -52,23 +49,24 @@ impl Entry {
     /// The endpoints, by cluster and name. Those in clusters that are lost only if no other one serves: replicas may run in their
     /// place, and whether they run themselves is not known (D2).
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        let lost = (self.federated.as_deref())
-            .map(|source| &source.lost)
-            .filter(|lost| {
-                self.endpoints
-                    .values()
-                    .any(|one| self.serves_beside(one, lost))
-            });
-        let is_left_out =
-            move |endpoint: &Endpoint| lost.is_some_and(|lost| lost.contains(endpoint.cluster()));
-        self.endpoints.values().filter(move |one| !is_left_out(one))
+        let leaves_out = self.others_serve();
+        let endpoints = self.endpoints.values();
+        endpoints.filter(move |one| !(leaves_out && self.is_lost(one)))
     }
 
-    /// Whether new requests may be sent to the endpoint, and it is in none of these clusters.
-    fn serves_beside(&self, endpoint: &Endpoint, lost: &BTreeSet<Arc<str>>) -> bool {
-        let set = self.set.as_ref();
-        let serves = set.is_ok_and(|set| endpoint.serves(set) && !endpoint.is_terminating());
-        serves && !lost.contains(endpoint.cluster())
+    /// Whether it has lost clusters, and new requests may be sent to endpoints in others.
+    fn others_serve(&self) -> bool {
+        let has_lost = (self.federated.as_ref()).is_some_and(|source| !source.lost.is_empty());
+        let serves = |set: &Arc<_>| {
+            let mut endpoints = self.endpoints.values();
+            endpoints.any(|one| one.is_ready(set) && !self.is_lost(one))
+        };
+        has_lost && self.set.as_ref().is_ok_and(serves)
+    }
+
+    fn is_lost(&self, endpoint: &Endpoint) -> bool {
+        let source = self.federated.as_ref();
+        source.is_some_and(|source| source.lost.contains(endpoint.cluster()))
     }
 
     /// Whether its source exists, at least in one member, and has a selector.
