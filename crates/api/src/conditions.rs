@@ -266,6 +266,8 @@ closed_set! {
         Ready,
         /// Changes in member clusters may be missing; present only while it is true.
         MembersStale,
+        /// Answers leave out endpoints in clusters that are lost; present only while it is true.
+        EndpointsOmitted,
     }
 }
 
@@ -290,6 +292,8 @@ closed_set! {
         WaitingForMembers,
         /// `MembersStale`: the watches of members are down.
         WatchDown,
+        /// `EndpointsOmitted`: replicas run in other clusters in place of those there.
+        ClusterLost,
     }
 }
 

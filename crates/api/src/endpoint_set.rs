@@ -177,7 +177,7 @@ pub struct EndpointSetStatus {
     pub endpoints: i32,
     /// The endpoints that new requests may be sent to.
     pub ready_endpoints: i32,
-    /// `Accepted` and `Ready` always, `MembersStale` while it is true.
+    /// `Accepted` and `Ready` always, `MembersStale` and `EndpointsOmitted` while they are true.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// The member clusters with endpoints, and those of which changes may be missing.
@@ -195,6 +195,9 @@ pub struct EndpointSetCluster {
     pub endpoints: i32,
     /// The endpoints that new requests may be sent to.
     pub ready_endpoints: i32,
+    /// More endpoints, which answers leave out: the cluster is lost, and replicas run in others in their place.
+    #[serde(skip_serializing_if = "is_default")]
+    pub omitted_endpoints: i32,
     /// Since when changes may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<Time>,

@@ -28,12 +28,20 @@ pub(crate) struct SetReport {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClusterReport {
     pub(crate) name: Arc<str>,
-    pub(crate) endpoints: usize,
-    /// Endpoints that new requests may be sent to.
-    pub(crate) ready: usize,
+    pub(crate) counts: Counts,
     /// Whether its pods have been listed, and its Services if the set has the pods of one.
     pub(crate) is_known: bool,
     pub(crate) stale_since: Option<Timestamp>,
+}
+
+/// How many endpoints of a set a cluster has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) endpoints: usize,
+    /// Those that new requests may be sent to.
+    pub(crate) ready: usize,
+    /// More, which answers leave out.
+    pub(crate) omitted: usize,
 }
 
 impl SetReport {
@@ -59,19 +67,21 @@ impl SetReport {
             .map(|pod| &**pod)
             .filter(|pod| entry.selects(pod))
             .collect();
-        let mut counts = BTreeMap::<&str, (usize, usize)>::new();
+        let mut counts = BTreeMap::<&str, Counts>::new();
         for endpoint in entry.endpoints() {
-            let (all, ready) = counts.entry(endpoint.cluster()).or_default();
-            *all += 1;
-            *ready += usize::from(endpoint.is_ready(set));
+            let counts = counts.entry(endpoint.cluster()).or_default();
+            counts.endpoints += 1;
+            counts.ready += usize::from(endpoint.is_ready(set));
+        }
+        for endpoint in entry.omitted() {
+            counts.entry(endpoint.cluster()).or_default().omitted += 1;
         }
         let cluster = |member: &&Member| {
-            let (endpoints, ready) = counts.get(&*member.name).copied().unwrap_or_default();
+            let counts = counts.get(&*member.name).copied().unwrap_or_default();
             let staleness = MemberState::of(member).staleness(set);
             ClusterReport {
                 name: Arc::clone(&member.name),
-                endpoints,
-                ready,
+                counts,
                 is_known: staleness.is_known,
                 stale_since: staleness.stale_since,
             }

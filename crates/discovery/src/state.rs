@@ -47,6 +47,10 @@ pub(crate) struct State {
     /// How many changes sets and sources had since the start.
     host_revision: u64,
     members: BTreeMap<Arc<str>, Member>,
+    /// What is older counts as ended in clusters that are lost, if anything does.
+    ended_before: Option<Timestamp>,
+    /// The members of which changes have been missing since before that.
+    ended: Arc<BTreeSet<Arc<str>>>,
     /// Sets that have changed since [`take_changed`](State::take_changed).
     changed: BTreeSet<SetKey>,
     /// Whether a member is new, known, or stale, since [`take_members_changed`](State::take_members_changed).
@@ -94,6 +98,7 @@ impl State {
 
     fn members_changed(&mut self) {
         self.have_members_changed = true;
+        self.refresh_ended();
         if let Some(changes) = &mut self.recorded {
             changes.currency = true;
         }
@@ -121,6 +126,35 @@ impl State {
         for change in changes {
             self.pod_changed(&cluster, &change);
         }
+    }
+
+    /// Where a cluster is lost, endpoints of which changes have been missing since before this time end (D2).
+    pub(crate) fn end_lost(&mut self, before: Timestamp) {
+        self.ended_before = Some(before);
+        self.refresh_ended();
+    }
+
+    fn refresh_ended(&mut self) {
+        let Some(before) = self.ended_before else {
+            return;
+        };
+        let members = self.members.values();
+        let ended = members.filter(|member| {
+            let since = member.freshness.stale_since;
+            since.is_some_and(|since| since < before)
+        });
+        let ended: BTreeSet<_> = ended.map(|member| Arc::clone(&member.name)).collect();
+        if ended == *self.ended {
+            return;
+        }
+        let ended = Arc::new(ended);
+        for (key, entry) in &mut self.sets {
+            if entry.is_lost_in(ended.symmetric_difference(&self.ended)) {
+                self.changed.insert(key.clone());
+            }
+            entry.ended = Arc::clone(&ended);
+        }
+        self.ended = ended;
     }
 
     /// A state that has nothing of these kinds of the host yet.
@@ -322,6 +356,7 @@ impl State {
             _ => None,
         };
         let mut entry = Entry::new(set, spec, selectors, federated);
+        entry.ended = Arc::clone(&self.ended);
         for member in self.members.values() {
             for pod in member.pods(&key.namespace) {
                 entry.refresh(&member.name, &pod.name, Some(pod));

@@ -1,6 +1,6 @@
 //! Events in any order lead to what a look at everything finds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -73,6 +73,8 @@ pub(crate) enum Event {
     /// A list of the Services of a member without any.
     NoServices(usize),
     Zone(usize, bool),
+    /// Changes of the member have been missing for so long that what is lost there ends.
+    End(usize),
 }
 
 pub(crate) fn event() -> impl Strategy<Value = Event> {
@@ -104,6 +106,8 @@ struct Model {
     source: Option<(&'static str, Option<usize>)>,
     /// What the Service of each member selects.
     services: BTreeMap<usize, &'static str>,
+    /// The members in which what is lost has ended.
+    ended: BTreeSet<usize>,
 }
 
 impl Model {
@@ -137,7 +141,7 @@ impl Model {
             let serves = |((member, _), (_, ready)): (&(usize, usize), &(u8, bool))| {
                 *ready && member != lost
             };
-            by == By::Source && pods.clone().any(serves)
+            by == By::Source && (self.ended.contains(lost) || pods.clone().any(serves))
         });
         let pods = pods.filter(|((member, _), _)| Some(*member) != lost);
         let texts = pods.map(|((member, name), (version, _))| {
@@ -152,6 +156,7 @@ impl Model {
             Event::PodGone(m, n) => _ = self.pods.remove(&(*m, *n)),
             Event::List(member, pods) => {
                 self.pods.retain(|(of, _), _| of != member);
+                self.ended.remove(member);
                 for (n, v, r) in pods {
                     self.pods.insert((*member, *n), (*v, *r));
                 }
@@ -167,6 +172,7 @@ impl Model {
             }
             Event::ServiceGone(m) | Event::NoServices(m) => _ = self.services.remove(m),
             Event::Zone(..) => {}
+            Event::End(m) => _ = self.ended.insert(*m),
         }
     }
 }
@@ -206,6 +212,10 @@ pub(crate) fn apply(state: &mut State, event: &Event) {
         }
         Event::ServiceGone(m) => state.apply_service(&member(m), &service_key(), None),
         Event::NoServices(m) => state.end_services(&member(m), &HashSet::new()),
+        Event::End(m) => {
+            state.stale(&member(m), Timestamp::UNIX_EPOCH, false);
+            state.end_lost(Timestamp::MAX);
+        }
         Event::Zone(m, zone) => {
             let labels = json!({ "topology.kubernetes.io/zone": format!("z{zone}") });
             let node =
@@ -230,7 +240,10 @@ pub(crate) fn endpoints(state: &State) -> BTreeMap<usize, Option<Vec<String>>> {
 proptest! {
     #[test]
     fn d1_events_in_any_order_lead_to_what_a_look_at_everything_finds(
-        events in prop::collection::vec(event(), 0..40),
+        events in prop::collection::vec(
+            prop_oneof![20 => event(), 1 => (0..2_usize).prop_map(Event::End)],
+            0..40,
+        ),
     ) {
         let (mut state, mut model) = (State::default(), Model::default());
         for member in ["m0", "m1"] {

@@ -8,7 +8,7 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::report::{ClusterReport, SetReport};
+use crate::report::{ClusterReport, Counts, SetReport};
 
 type EndpointCondition = NewCondition<Type, Reason>;
 
@@ -20,19 +20,26 @@ impl SetReport {
         previous: &EndpointSetStatus,
         now: Timestamp,
     ) -> EndpointSetStatus {
-        let conditions = [Some(self.accepted()), Some(self.ready()), self.stale()];
+        let conditions = [
+            Some(self.accepted()),
+            Some(self.ready()),
+            self.stale(),
+            self.omitted(),
+        ];
         let conditions = conditions
             .into_iter()
             .flatten()
             .map(|condition| condition.into_condition(&previous.conditions, generation, now));
         let clusters = self.clusters.iter();
         let shown = clusters.filter(|cluster| {
-            cluster.endpoints > 0 || cluster.stale_since.is_some() || !cluster.is_known
+            cluster.counts != Counts::default()
+                || cluster.stale_since.is_some()
+                || !cluster.is_known
         });
         EndpointSetStatus {
             observed_generation: generation,
             version: i64::try_from(version).unwrap_or(i64::MAX),
-            endpoints: count(self.clusters.iter().map(|cluster| cluster.endpoints).sum()),
+            endpoints: count(self.sum(|counts| counts.endpoints)),
             ready_endpoints: count(self.ready_endpoints()),
             conditions: conditions.collect(),
             clusters: shown.map(ClusterReport::status).collect(),
@@ -40,7 +47,12 @@ impl SetReport {
     }
 
     fn ready_endpoints(&self) -> usize {
-        self.clusters.iter().map(|cluster| cluster.ready).sum()
+        self.sum(|counts| counts.ready)
+    }
+
+    fn sum(&self, of: impl Fn(&Counts) -> usize) -> usize {
+        let clusters = self.clusters.iter();
+        clusters.map(|cluster| of(&cluster.counts)).sum()
     }
 
     fn accepted(&self) -> EndpointCondition {
@@ -97,6 +109,10 @@ impl SetReport {
             }
             _ if self.pods == 0 => (Reason::NoPods, "spec.source: has no pods".to_owned()),
             _ if !self.missing_ports.is_empty() => (Reason::PortNotFound, self.missing()),
+            _ if ready == 0 && self.sum(|counts| counts.omitted) > 0 => {
+                let message = "endpoints are left out, and no other one is ready";
+                (Reason::NoReadyEndpoints, message.to_owned())
+            }
             _ if ready == 0 => {
                 let pods = pluralize(self.pods as u64, "pod");
                 (
@@ -132,14 +148,33 @@ impl SetReport {
             message,
         ))
     }
+
+    /// Which endpoints answers leave out, and why.
+    fn omitted(&self) -> Option<EndpointCondition> {
+        let omitted = self.clusters.iter().filter_map(|cluster| {
+            let omitted = cluster.counts.omitted as u64;
+            (omitted > 0).then(|| format!("{} in {}", pluralize(omitted, "endpoint"), cluster.name))
+        });
+        let omitted = short_list(omitted, ", ")?;
+        let message = format!(
+            "replicas run in other clusters in place of those in clusters that are lost; answers leave out {omitted}"
+        );
+        Some(NewCondition::new(
+            Type::EndpointsOmitted,
+            true,
+            Reason::ClusterLost,
+            message,
+        ))
+    }
 }
 
 impl ClusterReport {
     fn status(&self) -> EndpointSetCluster {
         EndpointSetCluster {
             name: self.name.to_string(),
-            endpoints: count(self.endpoints),
-            ready_endpoints: count(self.ready),
+            endpoints: count(self.counts.endpoints),
+            ready_endpoints: count(self.counts.ready),
+            omitted_endpoints: count(self.counts.omitted),
             stale_since: self.stale_since.map(|since| Time(whole_seconds(since))),
             unknown: !self.is_known,
         }

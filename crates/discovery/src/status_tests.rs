@@ -187,3 +187,40 @@ fn d1_a_source_is_found_by_its_kind() {
     state.apply_source(&of_kind(SetKind::FederatedReplicaSet), source);
     assert!(condition(&status(&state), Type::Ready).starts_with("True EndpointsReady"));
 }
+
+/// The status says what answers leave out, where, and why.
+#[test]
+fn d2_a_status_counts_what_is_left_out_in_clusters_that_are_lost() {
+    let mut state = state(&json!({ "source": { "federatedDeployment": "web" } }));
+    let key = fedrs_api::ObjectKey::of_kind(SetKind::FederatedDeployment, "shop", "web");
+    let source = Source {
+        selector: read(&json!({ "matchLabels": { "app": "web" } })),
+        lost: [Arc::from("us")].into(),
+    };
+    state.apply_source(&key, source);
+    add_pod(&mut state, "us", "a", true);
+    assert_eq!(status(&state).endpoints, 1, "there is no other one");
+    assert_eq!(condition(&status(&state), Type::EndpointsOmitted), "");
+    add_pod(&mut state, "eu", "b", true);
+    let found = status(&state);
+    let expected = json!([
+        { "name": "eu", "endpoints": 1, "readyEndpoints": 1 },
+        { "name": "us", "endpoints": 0, "readyEndpoints": 0, "omittedEndpoints": 1 },
+    ]);
+    assert_eq!((found.endpoints, json!(found.clusters)), (1, expected));
+    assert_eq!(
+        condition(&found, Type::EndpointsOmitted),
+        "True ClusterLost: replicas run in other clusters in place of those in clusters that are lost; answers leave out 1 endpoint in us"
+    );
+    state.remove_pod("eu", "shop", "b");
+    state.stale("us", Timestamp::from_second(900).unwrap(), false);
+    state.end_lost(Timestamp::from_second(900).unwrap());
+    assert_eq!(status(&state).ready_endpoints, 1, "it has not ended yet");
+    state.end_lost(Timestamp::from_second(901).unwrap());
+    assert_eq!(
+        condition(&status(&state), Type::Ready),
+        "False NoReadyEndpoints: endpoints are left out, and no other one is ready"
+    );
+    state.caught_up("us");
+    assert_eq!(status(&state).ready_endpoints, 1, "what is known is served");
+}

@@ -1,6 +1,9 @@
 //! A set, with what selects its pods, and its endpoints.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use fedrs_api::{EndpointSetSpec, FieldError, ValidEndpointSet};
 
@@ -22,6 +25,8 @@ pub(crate) struct Entry {
     pub(super) selectors: Selectors,
     /// What its source is, if it is a federated set.
     federated: Option<Arc<Source>>,
+    /// Clusters whose endpoints end where they are lost.
+    pub(super) ended: Arc<BTreeSet<Arc<str>>>,
     /// By cluster and name of the pod.
     endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
     /// The ports of an endpoint that has been added: most have the same.
@@ -41,17 +46,30 @@ impl Entry {
             spec,
             selectors,
             federated,
+            ended: Arc::default(),
             endpoints: BTreeMap::new(),
             ports: Arc::default(),
         }
     }
 
-    /// The endpoints, by cluster and name. Those in clusters that are lost only if no other one serves: replicas may run in their
-    /// place, and whether they run themselves is not known (D2).
+    /// The endpoints that answers have, by cluster and name. Those in clusters that are lost only if no other one serves, and for a
+    /// time: replicas may run in their place, and whether they run themselves is not known (D2).
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        let leaves_out = self.others_serve();
+        self.endpoints_omitted(false)
+    }
+
+    /// The endpoints that answers leave out.
+    pub(crate) fn omitted(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints_omitted(true)
+    }
+
+    fn endpoints_omitted(&self, are_omitted: bool) -> impl Iterator<Item = &Endpoint> {
+        let others_serve = self.others_serve();
+        let is_omitted = move |one: &Endpoint| {
+            self.is_lost(one) && (others_serve || self.ended.contains(one.cluster()))
+        };
         let endpoints = self.endpoints.values();
-        endpoints.filter(move |one| !(leaves_out && self.is_lost(one)))
+        endpoints.filter(move |one| is_omitted(one) == are_omitted)
     }
 
     /// Whether it has lost clusters, and new requests may be sent to endpoints in others.
@@ -62,6 +80,12 @@ impl Entry {
             endpoints.any(|one| one.is_ready(set) && !self.is_lost(one))
         };
         has_lost && self.set.as_ref().is_ok_and(serves)
+    }
+
+    /// Whether it is lost in one of these clusters.
+    pub(super) fn is_lost_in<'a>(&self, clusters: impl IntoIterator<Item = &'a Arc<str>>) -> bool {
+        let source = self.federated.as_ref();
+        source.is_some_and(|source| clusters.into_iter().any(|name| source.lost.contains(name)))
     }
 
     fn is_lost(&self, endpoint: &Endpoint) -> bool {

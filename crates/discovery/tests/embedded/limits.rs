@@ -13,7 +13,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, transport::Endpoint};
+use tonic::{
+    Code,
+    transport::{Channel, Endpoint},
+};
 
 use crate::{
     grpc::{Server, id, next},
@@ -143,17 +146,58 @@ async fn connections_beyond_the_limit_are_told_so_by_http(
     timeout(SOON, serving).await.expect("it ends").unwrap();
 }
 
-#[tokio::test]
-async fn a_client_that_takes_nothing_is_cut_off_and_continues_from_its_version() {
-    let world = one_pod().await;
+/// The metric, once one client was cut off.
+const CUT_OFF: &str = "discovery_cut_off_connections_total{server=\"grpc\"} 1\n";
+
+/// A server that cuts clients off after two seconds, and its metrics.
+async fn impatient(world: &World) -> (Server, Registry) {
     let mut registry = Registry::default();
     let metrics = DiscoveryMetrics::register(world.catalog(), &mut registry);
     let service = Service::new(Arc::clone(world.catalog()), metrics);
     let server = Server::of(service.with_patience(Duration::from_secs(2))).await;
-    // Room for a small response, and no more until it is read.
+    (server, registry)
+}
+
+/// A client with room for a small response, and no more until it is read.
+fn small_client(server: &Server) -> DiscoveryClient<Channel> {
     let small = Endpoint::from_shared(server.uri.clone()).unwrap();
-    let small = small.initial_stream_window_size(600).connect_lazy();
-    let mut stuck = DiscoveryClient::new(small)
+    DiscoveryClient::new(small.initial_stream_window_size(600).connect_lazy())
+}
+
+fn text(registry: &Registry) -> String {
+    let mut text = String::new();
+    encode(&mut text, registry).unwrap();
+    text
+}
+
+#[tokio::test]
+async fn a_replica_that_takes_nothing_is_cut_off() {
+    let world = one_pod().await;
+    let (server, registry) = impatient(&world).await;
+    let replicating = small_client(&server)
+        .replicate(proto::ReplicateRequest {})
+        .await;
+    let mut stuck = replicating.unwrap().into_inner();
+    while !stuck.message().await.unwrap().expect("it goes on").complete {}
+    assert!(!text(&registry).contains(CUT_OFF));
+    for number in 0..12 {
+        create_pod(&world.members[1], &format!("b-{number}")).await;
+    }
+    until("the end of the connection", async || {
+        text(&registry).contains(CUT_OFF)
+    })
+    .await;
+    let end = async { while let Ok(Some(_)) = stuck.message().await {} };
+    timeout(SOON, end)
+        .await
+        .expect("what was on its way, and the end");
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_is_cut_off_and_continues_from_its_version() {
+    let world = one_pod().await;
+    let (server, registry) = impatient(&world).await;
+    let mut stuck = small_client(&server)
         .watch(watch(0))
         .await
         .unwrap()
@@ -172,25 +216,15 @@ async fn a_client_that_takes_nothing_is_cut_off_and_continues_from_its_version()
     for number in 0..12 {
         create_pod(&world.members[1], &format!("b-{number}")).await;
     }
-    let watches = |count: usize| {
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
-        let line = format!("discovery_grpc_watches {count}\n");
-        text.contains(&line)
-    };
     until("the end of the call", async || {
         while let Ok(read) = timeout(Duration::from_millis(1), reads.message()).await {
             read.expect("it reads");
         }
-        watches(1)
+        text(&registry).contains("discovery_grpc_watches 1\n")
     })
     .await;
-    let mut text = String::new();
-    encode(&mut text, &registry).unwrap();
-    assert!(
-        text.contains("discovery_cut_off_connections_total{server=\"grpc\"} 1\n"),
-        "{text}"
-    );
+    let text = text(&registry);
+    assert!(text.contains(CUT_OFF), "{text}");
     let end = async { while let Ok(Some(_)) = stuck.message().await {} };
     timeout(SOON, end)
         .await

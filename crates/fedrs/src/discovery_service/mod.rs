@@ -97,6 +97,9 @@ pub(crate) struct DiscoveryArgs {
     /// How long answers wait, after the start, for members that can't be listed
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     member_timeout: Duration,
+    /// How long endpoints of a cluster that is lost, and can't be watched, are kept for sets without any others. By default for ever
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    keep_lost: Option<Duration>,
     /// Directory for snapshots of what it knows: a start while clusters are away has their endpoints as they were, marked as
     /// stale. Each process needs its own
     #[arg(long, value_name = "DIR")]
@@ -174,8 +177,13 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
             cancel.clone()
         ),
         async {
+            if let Some(keep) = args.keep_lost {
+                discovery::end_lost(&catalog, keep, &cancel).await;
+            }
+        },
+        async {
             if let Some(host) = host.filter(|_| args.write_status) {
-                write_statuses(host, namespace, catalog, &serving).await;
+                write_statuses(host, namespace, Arc::clone(&catalog), &serving).await;
             }
         },
     );
