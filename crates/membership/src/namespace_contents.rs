@@ -1,5 +1,7 @@
 //! The objects in a namespace that users may need, of every kind that the cluster serves.
 
+use std::time::Duration;
+
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::{
     Api, Discovery, ResourceExt,
@@ -7,6 +9,7 @@ use kube::{
     core::DynamicObject,
     discovery::{ApiCapabilities, ApiResource, Scope, verbs},
 };
+use tokio::time::sleep;
 
 use crate::cluster_client::{ClusterClient, RequestError};
 
@@ -25,17 +28,16 @@ const DEFAULT_OBJECTS: [(&str, &str); 3] = [
 ];
 /// The number of concurrent list requests.
 const CONCURRENT_LISTS: usize = 8;
+/// How often kinds are looked up again that change meanwhile, and how long after.
+const MORE_ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The objects in `namespace` that users may need, as `kind/name`.
 pub(crate) async fn contents(
     cluster: &ClusterClient,
     namespace: &str,
 ) -> Result<Vec<String>, RequestError> {
-    // Not the aggregated discovery: it silently omits the kinds of an API that is unavailable.
-    let kinds = Discovery::new(cluster.client()).run();
-    let kinds = cluster
-        .call("discover the kinds of the cluster", kinds)
-        .await?;
+    let kinds = kinds(cluster).await?;
     let groups = kinds.groups_alphabetical().into_iter();
     let resources = groups
         .flat_map(kube::discovery::ApiGroup::recommended_resources)
@@ -55,6 +57,23 @@ pub(crate) async fn contents(
         .buffered(CONCURRENT_LISTS)
         .try_concat()
         .await
+}
+
+/// The kinds that the cluster serves. The group of a CRD that was just deleted may be listed, and gone when it is read.
+async fn kinds(cluster: &ClusterClient) -> Result<Discovery, RequestError> {
+    let mut left = MORE_ATTEMPTS;
+    loop {
+        // Not the aggregated discovery: it silently omits the kinds of an API that is unavailable.
+        let kinds = Discovery::new(cluster.client()).run();
+        let kinds = cluster.call("discover the kinds of the cluster", kinds);
+        match kinds.await {
+            Err(error) if error.code() == Some(404) && left > 0 => {
+                left -= 1;
+                sleep(PAUSE).await;
+            }
+            kinds => return kinds,
+        }
+    }
 }
 
 /// Whether objects of a kind stay in a namespace until they are deleted. Metrics, for example, can't be deleted.
