@@ -16,6 +16,7 @@ mod cleanup;
 mod client;
 mod clusters;
 mod commands;
+mod discovery_process;
 mod embedded;
 mod kubectl;
 mod local_controllers;
@@ -46,6 +47,7 @@ pub(crate) use self::audit_log::read as audit_entries;
 pub use self::{
     audit_log::AuditEntry,
     clusters::{ClusterKind, Shared},
+    discovery_process::{Audience, DiscoveryProcess},
     kubectl::{CommandOutput, KubectlSession},
     spec::{Capability, TestEnvironmentSpec, short_waits},
 };

@@ -17,7 +17,7 @@ const PROGRAM: &str = "FEDRS_PROGRAM";
 
 static MADE: OnceLock<PathBuf> = OnceLock::new();
 
-/// A running `fedrs controller`, or `fedrs replica-set-controller`; it is killed when this is dropped.
+/// A running `fedrs controller`, `fedrs replica-set-controller` or `fedrs discovery`; it is killed when this is dropped.
 pub(super) struct Program {
     child: Child,
 }
@@ -40,7 +40,32 @@ impl Program {
         Self::start_with(directory, &["replica-set-controller".as_ref()])
     }
 
+    /// Starts the service of EndpointSets, with snapshots in `directory/snapshots`.
+    pub(super) fn start_discovery(directory: &Path, options: &[String]) -> Self {
+        let snapshots = directory.join("snapshots");
+        let mut arguments = vec![
+            "discovery".as_ref(),
+            "--snapshot-dir".as_ref(),
+            snapshots.as_os_str(),
+        ];
+        arguments.extend(options.iter().map(OsStr::new));
+        Self::spawn(directory, &arguments)
+    }
+
     fn start_with(directory: &Path, arguments: &[&OsStr]) -> Self {
+        let config = directory.join("controller.yaml");
+        // A controller that is killed and started again keeps its identity.
+        let identity = directory.file_name().expect("a directory has a name");
+        let options = [
+            "--config".as_ref(),
+            config.as_os_str(),
+            "--identity".as_ref(),
+            identity,
+        ];
+        Self::spawn(directory, &[arguments, &options].concat())
+    }
+
+    fn spawn(directory: &Path, arguments: &[&OsStr]) -> Self {
         let log = File::options()
             .append(true)
             .create(true)
@@ -52,18 +77,20 @@ impl Program {
             .args(arguments)
             .arg("--kubeconfig")
             .arg(directory.join("host.yaml"))
-            .arg("--config")
-            .arg(directory.join("controller.yaml"))
             .args(["--listen", "127.0.0.1:0"])
-            // A controller that is killed and started again keeps its identity.
-            .arg("--identity")
-            .arg(directory.file_name().expect("a directory has a name"))
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         Self { child }
+    }
+
+    /// Ends it as Kubernetes does, and waits until it has ended.
+    pub(super) fn terminate(mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)
+            .expect("our child can be sent a signal");
+        self.child.wait().expect("our child can be waited for");
     }
 
     /// Suspends the process, or resumes it.

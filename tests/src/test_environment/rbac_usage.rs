@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use federation_controller::rbac::{ControllerAccount, Manifest};
-use fedrs_api::ClusterType;
+use fedrs_api::{ClusterType, names};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use local_controller::rbac;
 
@@ -13,6 +13,10 @@ use super::{AuditEntry, Shared};
 pub(super) const USERS: &str = "system:serviceaccount:fedrs-system:fedrs-controller";
 /// The controller of LocalReplicaSets.
 const LOCAL_USER: &str = "system:serviceaccount:fedrs-system:fedrs-replica-set-controller";
+/// The service of EndpointSets: the account on the host, and those that `fedrs join` creates.
+const DISCOVERY_USER: &str = "system:serviceaccount:fedrs-system:fedrs-discovery";
+/// The Secret of a member that joins with discovery.
+const DISCOVERY_SECRET: &str = "discovery-b";
 
 /// Permissions that a run need not use.
 const USED_ELSEWHERE: [(&str, &str, &str); 6] = [
@@ -35,6 +39,8 @@ enum Checked {
     Federated(ClusterType),
     /// The controller of LocalReplicaSets, in a member.
     Local,
+    /// The service of EndpointSets that authorizes clients, in a cluster of this type.
+    Discovery(ClusterType),
 }
 
 impl Checked {
@@ -42,6 +48,17 @@ impl Checked {
         match self {
             Self::Federated(cluster) => ControllerAccount::usual(cluster).manifests(),
             Self::Local => rbac::manifests(None, None),
+            Self::Discovery(ClusterType::Member) => {
+                discovery::rbac::manifests(ClusterType::Member, None, None)
+            }
+            Self::Discovery(ClusterType::Host) => {
+                let mut manifests = discovery::rbac::manifests(ClusterType::Host, None, None);
+                manifests.extend(discovery::rbac::authorizer_manifests(None, None));
+                let namespace = names::SYSTEM_NAMESPACE;
+                let secret = discovery::rbac::secret_manifests(namespace, DISCOVERY_SECRET);
+                manifests.extend(secret);
+                manifests
+            }
         }
     }
 }
@@ -54,16 +71,26 @@ impl Shared {
         let read = |directory, user| {
             super::audit_log::read(directory, user).map_err(|error| error.to_string())
         };
-        let host = read(control_planes.host.directory(), USERS)?;
-        let (mut members, mut local) = (Vec::new(), Vec::new());
-        for member in &control_planes.members {
-            members.extend(read(member.directory(), USERS)?);
-            local.extend(read(member.directory(), LOCAL_USER)?);
-        }
+        let host = control_planes.host.directory();
+        let of_members = |user| {
+            let members = control_planes.members.iter();
+            let entries = members.map(|member| read(member.directory(), user));
+            entries
+                .collect::<Result<Vec<_>, _>>()
+                .map(|all| all.concat())
+        };
         let all = [
-            (Checked::Federated(ClusterType::Host), host),
-            (Checked::Federated(ClusterType::Member), members),
-            (Checked::Local, local),
+            (Checked::Federated(ClusterType::Host), read(host, USERS)?),
+            (Checked::Federated(ClusterType::Member), of_members(USERS)?),
+            (Checked::Local, of_members(LOCAL_USER)?),
+            (
+                Checked::Discovery(ClusterType::Host),
+                read(host, DISCOVERY_USER)?,
+            ),
+            (
+                Checked::Discovery(ClusterType::Member),
+                of_members(DISCOVERY_USER)?,
+            ),
         ];
         let findings = all.map(|(account, requests)| findings(account, &requests));
         Ok(findings.concat())
@@ -232,6 +259,8 @@ mod tests {
             Checked::Federated(ClusterType::Host),
             MEMBER,
             Checked::Local,
+            Checked::Discovery(ClusterType::Host),
+            Checked::Discovery(ClusterType::Member),
         ] {
             let all = all(account);
             assert_eq!(findings(account, &all), Vec::<String>::new());

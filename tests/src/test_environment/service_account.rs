@@ -1,4 +1,4 @@
-//! The accounts of both controllers on local clusters: the ServiceAccounts of the manifests, with exactly their permissions.
+//! The accounts of the controllers, and of discovery, on local clusters: the ServiceAccounts of the manifests, with exactly their permissions.
 //!
 //! ```text
 //! deploy/kustomize, config/.../*.yaml --kubectl apply--> ServiceAccounts --TokenRequest--> kubeconfigs of the controllers
@@ -19,6 +19,12 @@ use super::client::client;
 /// The lifetime of a token in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;
 
+/// What is applied on the host, after the deployment of the controller.
+const HOST_MANIFESTS: [&str; 2] = [
+    "config/discovery/rbac-host.yaml",
+    "config/discovery/rbac-authorizer.yaml",
+];
+
 /// What is applied in each member.
 const MEMBER_MANIFESTS: [&str; 3] = [
     "config/rbac/member.yaml",
@@ -26,11 +32,15 @@ const MEMBER_MANIFESTS: [&str; 3] = [
     "config/replica-set-controller/rbac.yaml",
 ];
 
-/// Creates the accounts: installs the deployment on the host (which has no nodes, so that no pod of it runs), and the
-/// rules of both controllers in each member, with the CRD of LocalReplicaSets.
+/// Creates the accounts: installs the deployment on the host (which has no nodes, so that no pod of it runs) with the account of
+/// discovery, and the rules of both controllers in each member, with the CRD of LocalReplicaSets.
 pub(super) fn make(control_planes: &Environment, programs: &Programs) -> Result<(), String> {
     let host = repository().join("deploy/kustomize/overlays/one");
     apply(programs, &control_planes.host, "--kustomize", &host)?;
+    for manifest in HOST_MANIFESTS {
+        let manifest = repository().join(manifest);
+        apply(programs, &control_planes.host, "--filename", &manifest)?;
+    }
     for member in &control_planes.members {
         for manifest in MEMBER_MANIFESTS {
             let manifest = repository().join(manifest);
@@ -40,7 +50,7 @@ pub(super) fn make(control_planes: &Environment, programs: &Programs) -> Result<
     Ok(())
 }
 
-/// A kubeconfig like `route`, with a new token of a controller's `account` in the cluster that `direct` reaches.
+/// A kubeconfig like `route`, with a new token of the `account` in the cluster that `direct` reaches.
 pub(super) async fn kubeconfig(account: &str, direct: &str, route: &str) -> String {
     let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{account}/token");
     let wanted = json!({

@@ -8,7 +8,6 @@ use std::{
 
 use control_plane::ProxyMode;
 use discovery::{Catalog, Discovery, Lookup, SetKey};
-use fedrs_api::SetKind;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
 use kube::Client;
 use serde_json::{Value, json};
@@ -20,18 +19,8 @@ const LATER: &str = "later";
 
 /// Starts the service for the members of the scenario, an EndpointSet `web` of its set `web`, and one of [`LATER`].
 async fn start(env: &TestEnvironment) -> Discovery {
-    let source = match env.kind() {
-        SetKind::FederatedReplicaSet => "federatedReplicaSet",
-        SetKind::FederatedDeployment => "federatedDeployment",
-    };
-    let namespace = env.namespace();
-    let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/endpointsets");
     for name in ["web", LATER] {
-        let set = json!({
-            "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": name },
-            "spec": { "source": { source: name } },
-        });
-        env.on_host("POST", &path, &set).await.unwrap();
+        env.create_endpoint_set(name, name).await;
     }
     let (host, members) = env.clients();
     let mut discovery = Discovery::start(host, Duration::from_secs(30));
@@ -223,12 +212,21 @@ impl Traffic {
         replicas.collect()
     }
 
-    /// Whether the pod runs, and is not shut down.
+    /// Whether the pod runs, its containers too, and is not shut down.
     async fn serves(&self, cluster: &str, pod: &str) -> bool {
         let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let found = self.members[cluster].request::<Value>(request).await;
-        found.is_ok_and(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+        let are_ready = |pod: &Value| {
+            let containers = pod["status"]["containerStatuses"]
+                .as_array()
+                .into_iter()
+                .flatten();
+            containers
+                .into_iter()
+                .all(|container| container["ready"] == true)
+        };
+        found.is_ok_and(|pod| pod["metadata"]["deletionTimestamp"].is_null() && are_ready(&pod))
     }
 }
 
@@ -239,9 +237,16 @@ struct Requests {
     failed: Vec<String>,
 }
 
-pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnvironment) {
+/// A set of 9 replicas whose clients have 4 seconds to leave those that go, with traffic.
+async fn start_traffic(
+    env: &TestEnvironment,
+    strategy: Value,
+) -> (Discovery, JoinHandle<Requests>, CancellationToken) {
     let mut set = frs("web", 9, &even(true));
     set["spec"]["drainSeconds"] = 4.into();
+    if !strategy.is_null() {
+        set["spec"]["strategy"] = strategy;
+    }
     env.run(&set).await;
     let discovery = start(env).await;
     let catalog = Arc::clone(discovery.catalog());
@@ -251,6 +256,22 @@ pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnviro
     .await;
     let end = CancellationToken::new();
     let traffic = Traffic::start(env, &catalog, end.clone());
+    (discovery, traffic, end)
+}
+
+async fn end_traffic(
+    (discovery, traffic, end): (Discovery, JoinHandle<Requests>, CancellationToken),
+) {
+    end.cancel();
+    let requests = traffic.await.unwrap();
+    assert!(requests.sent >= 50, "{requests:?}");
+    assert!(requests.failed.is_empty(), "{requests:?}");
+    discovery.stop().await;
+}
+
+pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnvironment) {
+    let running = start_traffic(env, Value::Null).await;
+    let catalog = Arc::clone(running.0.catalog());
 
     let away_from_c =
         json!({ "clusters": { "*": { "weight": 0 }, "a": { "weight": 1 }, "b": { "weight": 2 } } });
@@ -272,10 +293,26 @@ pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnviro
         pods == 4
     })
     .await;
+    end_traffic(running).await;
+}
 
-    end.cancel();
-    let requests = traffic.await.unwrap();
-    assert!(requests.sent >= 50, "{requests:?}");
-    assert!(requests.failed.is_empty(), "{requests:?}");
-    discovery.stop().await;
+/// In place, and anew: pods take no requests while their containers restart, or once they are shut down.
+pub(crate) async fn d2_no_request_fails_while_local_replica_sets_roll(env: &mut TestEnvironment) {
+    let strategy = json!({ "rollingUpdate": { "maxUnavailable": 3, "maxSurge": 0 } });
+    let running = start_traffic(env, strategy).await;
+    let catalog = Arc::clone(running.0.catalog());
+    let in_place = json!({ "name": "main", "image": "registry.example/main:2" });
+    let mut anew = in_place.clone();
+    anew["env"] = json!([{ "name": "MODE", "value": "other" }]);
+    for container in [in_place, anew] {
+        let template = json!({ "spec": { "containers": [container] } });
+        env.patch("web", &json!({ "spec": { "template": template } }))
+            .await;
+        env.wait_until("the rollout has begun", 60, async |env| {
+            !env.is_settled("web").await
+        })
+        .await;
+        assert!(until_ready(&catalog, env, 9).await >= 6);
+    }
+    end_traffic(running).await;
 }

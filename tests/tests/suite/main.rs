@@ -6,6 +6,7 @@ mod contract;
 mod controller;
 mod deployments;
 mod discovery;
+mod discovery_service;
 mod document;
 mod dry_run;
 mod external_changes;
@@ -61,8 +62,9 @@ fn main() -> ExitCode {
 
 /// What runs with LocalReplicaSets on every kind of clusters: where these, their controller and its permissions matter.
 /// [`SUITE`] asks for more.
-const OF_LOCAL_REPLICA_SETS: [&str; 12] = [
+const OF_LOCAL_REPLICA_SETS: [&str; 13] = [
     "local_sets::",
+    "discovery::d2_no_request_fails_while_local_replica_sets_roll",
     "contract::f5_deleting_leaves_the_local_sets_running",
     "contract::f5_the_deletion_policy_decides_whatever_the_cascade",
     "controller::a_restart_writes_nothing",
@@ -113,6 +115,7 @@ fn is_for_both(name: &str) -> bool {
         "kstatus::",
         "leader::",
         "local_replica_sets::",
+        "discovery_service::",
     ];
     let is_about_one = about_one.iter().any(|topic| name.starts_with(topic));
     !is_about_one && !name.ends_with("a_local_set_that_a_deployment_owns_is_not_changed")
@@ -122,6 +125,14 @@ fn is_for_both(name: &str) -> bool {
 fn a_and_b() -> TestEnvironmentSpec {
     TestEnvironmentSpec {
         members: vec!["a", "b"],
+        ..TestEnvironmentSpec::default()
+    }
+}
+
+/// The others have no files in the directory.
+fn only_a() -> TestEnvironmentSpec {
+    TestEnvironmentSpec {
+        members: vec!["a"],
         ..TestEnvironmentSpec::default()
     }
 }
@@ -226,6 +237,7 @@ fn rollouts() -> Vec<Scenario> {
     ];
     let mut of_local_sets = vec![
         scenario!(local_sets::l12_an_image_is_updated_in_place_in_all_members),
+        scenario!(discovery::d2_no_request_fails_while_local_replica_sets_roll),
         scenario!(local_sets::l5_a_replica_is_created_first_if_none_may_be_unavailable),
         scenario!(local_sets::l20_evictions_in_all_members_share_the_budget),
         scenario!(
@@ -273,6 +285,14 @@ fn rollouts() -> Vec<Scenario> {
 fn members() -> Vec<Scenario> {
     vec![
         scenario!(members::f36_a_member_is_added_and_removed),
+        Scenario {
+            spec: only_a(),
+            ..scenario!(
+                discovery_service::d3_clients_get_what_they_may_while_replicas_and_members_are_away,
+                AuditLog,
+                ApiServerFaults
+            )
+        },
         scenario!(
             members::f33_an_unreachable_member_is_lost_and_returns,
             NetworkFaults
