@@ -9,6 +9,7 @@ use ratatui::{
 };
 
 use super::{
+    endpoints::Serving,
     observer::{PERIOD, Snapshot},
     snapshot::{ClusterSnapshot, Dip, SetSnapshot},
     story::{Goal, MEMBERS, STEPS, Step, WEB},
@@ -145,6 +146,29 @@ fn shorten(reason: &str) -> String {
     format!("{beginning}...")
 }
 
+/// The endpoints that a client finds which resolves the EndpointSet of the story; those that it found at last, if they are others.
+pub(crate) fn endpoints(found: &Result<Serving, Serving>) -> OutputLine {
+    let text = |serving: &Serving| {
+        let clusters = serving
+            .iter()
+            .map(|(cluster, count)| format!("{cluster} {count}"));
+        let clusters: Vec<_> = clusters.collect();
+        let count: u64 = serving.values().sum();
+        format!("{count} endpoints: {}", clusters.join(", "))
+    };
+    match found {
+        Ok(serving) => Line::raw(format!(
+            "  Clients of EndpointSet {WEB} find {}",
+            text(serving)
+        )),
+        Err(serving) => {
+            let text = text(serving);
+            let text = format!("  FAILED: clients of EndpointSet {WEB} find {text}");
+            Line::styled(text, FAILURE)
+        }
+    }
+}
+
 /// A step missed its goal; with what is missing.
 pub(crate) fn not_reached(missing: &[String], timeout: Duration) -> Vec<OutputLine> {
     let first = format!("FAILED: timed out after {} s", timeout.as_secs());
@@ -258,13 +282,15 @@ mod tests {
         let steps = (1..)
             .zip(&STEPS)
             .map(|(number, step)| heading(number, step));
-        let groups: [Vec<OutputLine>; 12] = [
+        let serving = Serving::from([("ap-south".to_owned(), 25), ("eu-west".to_owned(), 25)]);
+        let groups: [Vec<OutputLine>; 13] = [
             opening(dir, false, &settings::controller()),
             opening(dir, true, &settings::controller()),
             steps.collect(),
             reached(goal, &web, took),
             reached(goal, &dipped_web, took),
             reached(&Goal::Deleted(SHOP), &SetSnapshot::default(), took),
+            vec![endpoints(&Ok(serving.clone())), endpoints(&Err(serving))],
             not_reached(&missing, STEP_TIMEOUT),
             vec![dipped(WEB, dip().dip.unwrap())],
             ending(&[], &Snapshot::default()),

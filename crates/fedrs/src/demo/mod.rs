@@ -3,12 +3,14 @@
 //! ```text
 //! embedded clusters --kubeconfigs--> controller (as in production) --.
 //!    |                                                               v
-//!    '--stores--> observer --snapshots--> runner (actions, goals) --lines--> live table, or lines in a pipe
+//!    |--stores--> observer --snapshots--> runner (actions, goals) --lines--> live table, or lines in a pipe
+//!    '--kubeconfigs--> discovery --endpoints--^
 //! ```
 //!
 //! The controller connects to the clusters as everywhere: with a directory of kubeconfigs, over HTTPS. The observer, which
 //! reads the clusters' stores, judges whether each step reached its goal.
 
+mod endpoints;
 mod expectation;
 mod live_view;
 mod messages;
@@ -41,8 +43,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    live_view::LiveView, messages::OutputLine, observer::Snapshot, operator::Operator,
-    runner::StoryRunner, story::MEMBERS,
+    endpoints::Endpoints, live_view::LiveView, messages::OutputLine, observer::Snapshot,
+    operator::Operator, runner::StoryRunner, story::MEMBERS,
 };
 use crate::{
     controller::Process,
@@ -146,6 +148,7 @@ async fn run_story(
 ) -> anyhow::Result<ExitCode> {
     let commands = HostArgs::of(clusters.directory().host_file());
     let commands = commands.client().await?;
+    let endpoints = Endpoints::start(&host, clusters).await?;
     let (steps, step) = watch::channel(0);
     let (seen, snapshots) = watch::channel(Snapshot::default());
     // Cancelled separately, so that the table shows the clusters until the end.
@@ -157,6 +160,7 @@ async fn run_story(
     let directory = std::path::absolute(clusters.directory().path())?;
     let runner = StoryRunner {
         operator: Operator::new(host, commands, clusters),
+        endpoints: &endpoints,
         lines,
         steps,
         snapshots: snapshots.clone(),
@@ -167,6 +171,7 @@ async fn run_story(
         },
     };
     let outcome = report_story(args, runner, &directory, cancel).await;
+    endpoints.stop().await;
     stop_observing.cancel();
     observing.join().expect("the observer does not panic");
     showing

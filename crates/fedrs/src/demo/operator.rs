@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use fedrs_api::{DeletionPolicy, FederatedDeployment};
+use fedrs_api::{DeletionPolicy, EndpointSet, FederatedDeployment};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -27,7 +27,7 @@ const FAIL: &str = "sim-cluster.dev/fail";
 /// The other team's workload.
 const BATCH: &str = "batch";
 /// How often a condition is polled.
-const POLL_PERIOD: Duration = Duration::from_millis(25);
+pub(crate) const POLL_PERIOD: Duration = Duration::from_millis(25);
 
 /// A user of the host, who also operates the member clusters.
 pub(crate) struct Operator<'a> {
@@ -53,7 +53,10 @@ impl<'a> Operator<'a> {
     /// Performs the action of `step`.
     pub(crate) async fn perform(&self, step: &Step) -> anyhow::Result<()> {
         match (step.action, &step.goal) {
-            (Action::Create, Goal::Layout(goal)) => self.create(goal).await,
+            (Action::Create, Goal::Layout(goal)) => {
+                self.create(goal).await?;
+                self.create_endpoint_set(goal.set).await
+            }
             (Action::FillAndCreate, Goal::Layout(goal)) => {
                 self.fill().await?;
                 self.create(goal).await
@@ -87,6 +90,19 @@ impl<'a> Operator<'a> {
     async fn create(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let set: FederatedDeployment = serde_json::from_value(manifest(goal))?;
         self.sets().create(&PostParams::default(), &set).await?;
+        Ok(())
+    }
+
+    /// Creates the EndpointSet by which clients find the replicas.
+    async fn create_endpoint_set(&self, name: &str) -> anyhow::Result<()> {
+        let set: EndpointSet = serde_json::from_value(json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "EndpointSet",
+            "metadata": { "name": name },
+            "spec": { "source": { "federatedDeployment": name } },
+        }))?;
+        let sets: Api<EndpointSet> = Api::namespaced(self.host.clone(), NAMESPACE);
+        sets.create(&PostParams::default(), &set).await?;
         Ok(())
     }
 

@@ -9,18 +9,21 @@ use tokio::{
 };
 
 use super::{
+    endpoints::Endpoints,
     expectation,
     messages::{self, OutputLine},
     observer::Snapshot,
     operator::Operator,
     snapshot::Dip,
-    story::{Goal, STEP_TIMEOUT, STEPS, Step},
+    story::{Goal, STEP_TIMEOUT, STEPS, Step, WEB},
 };
 
 /// Runs the steps one after another.
 pub(crate) struct StoryRunner<'a> {
     /// Performs the actions.
     pub(crate) operator: Operator<'a>,
+    /// What clients find.
+    pub(crate) endpoints: &'a Endpoints,
     /// The lines of the story.
     pub(crate) lines: mpsc::Sender<OutputLine>,
     /// The number of the current step, for the observer.
@@ -86,6 +89,15 @@ impl StoryRunner<'_> {
         }
         let lines = messages::reached(&step.goal, &set, started.elapsed());
         self.report(lines).await;
+        if let Goal::Layout(goal) = &step.goal
+            && goal.set == WEB
+        {
+            let found = self.endpoints.follow(&set).await;
+            self.report([messages::endpoints(&found)]).await;
+            if found.is_err() {
+                return Ok(StepOutcome::Missed);
+            }
+        }
         let sets = snapshot.sets.iter();
         let dips: Vec<(&str, Dip)> = sets
             .filter_map(|(name, set)| Some((*name, set.ready_tracker.dip?)))

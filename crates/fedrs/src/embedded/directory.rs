@@ -88,6 +88,11 @@ impl KubeconfigDirectory {
         self.path.join("members")
     }
 
+    /// The kubeconfig of a member.
+    pub(crate) fn member_file(&self, name: &str) -> PathBuf {
+        self.members().join(format!("{name}.yaml"))
+    }
+
     /// Writes the host's kubeconfig.
     pub(crate) fn write_host(&self, kubeconfig: &str) -> anyhow::Result<()> {
         write(&self.host_file(), kubeconfig)
