@@ -45,7 +45,11 @@ impl Settings<'_> {
             Program::ControllerManager => self.controller_manager(&mut command),
             Program::Scheduler => self.scheduler(&mut command),
             Program::Kwok => self.kwok(&mut command),
-            Program::Kubectl | Program::Helm | Program::Kstatus | Program::XdsClient => {}
+            Program::Kubectl
+            | Program::Helm
+            | Program::Kstatus
+            | Program::XdsClient
+            | Program::CoreDns => {}
         }
         command
     }

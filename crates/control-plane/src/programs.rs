@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{Error, Result, paths, with_path};
 
 /// The Go modules that pin the programs, by directory, and the programs that are built from each.
-const MODULES: [(&str, &[Program]); 5] = [
+const MODULES: [(&str, &[Program]); 6] = [
     (
         "kubernetes",
         &[
@@ -33,6 +33,7 @@ const MODULES: [(&str, &[Program]); 5] = [
     ("helm", &[Program::Helm]),
     ("kstatus", &[Program::Kstatus]),
     ("xds-client", &[Program::XdsClient]),
+    ("coredns", &[Program::CoreDns]),
 ];
 
 /// The programs of a cluster, one process each, in the order of their start.
@@ -65,6 +66,8 @@ pub enum Program {
     Kstatus,
     /// gRPC's own client of xDS; not a part of a control plane.
     XdsClient,
+    /// A DNS server; not a part of a control plane, and of benchmarks only.
+    CoreDns,
 }
 
 impl Program {
@@ -80,7 +83,13 @@ impl Program {
             Self::Helm => "helm",
             Self::Kstatus => "kstatus",
             Self::XdsClient => "xds-client",
+            Self::CoreDns => "coredns",
         }
+    }
+
+    /// Whether tests need it, and not only a benchmark.
+    fn is_of_tests(self) -> bool {
+        self != Self::CoreDns
     }
 
     /// The name that Go gives to what it builds: the last element of the package's path.
@@ -153,17 +162,35 @@ impl Programs {
         &self.directory
     }
 
-    /// The programs that are neither provided nor built yet.
+    /// The programs that tests need and that are neither provided nor built yet.
     pub fn missing(&self) -> Vec<Program> {
         let all = MODULES.iter().flat_map(|(_, programs)| *programs);
         all.copied()
-            .filter(|program| !self.path(*program).is_file())
+            .filter(|program| program.is_of_tests() && self.is_missing(*program))
             .collect()
     }
 
-    /// Builds the missing programs; calls `progress` with each module before building it. The first time takes minutes.
-    pub fn build(&self, mut progress: impl FnMut(&str)) -> Result<()> {
-        let missing = self.missing();
+    fn is_missing(&self, program: Program) -> bool {
+        !self.path(program).is_file()
+    }
+
+    /// Builds the programs that tests need and that are missing; calls `progress` with each module before building it. The first
+    /// time takes minutes.
+    pub fn build(&self, progress: impl FnMut(&str)) -> Result<()> {
+        self.build_all(&self.missing(), progress)
+    }
+
+    /// Builds `program`, if it is missing, as [`build`](Self::build) does.
+    pub fn build_one(&self, program: Program, progress: impl FnMut(&str)) -> Result<()> {
+        let missing: &[_] = if self.is_missing(program) {
+            &[program]
+        } else {
+            &[]
+        };
+        self.build_all(missing, progress)
+    }
+
+    fn build_all(&self, missing: &[Program], mut progress: impl FnMut(&str)) -> Result<()> {
         if missing.is_empty() {
             return Ok(());
         }
@@ -287,6 +314,14 @@ mod tests {
         let flags = link_flags("v1.36.4");
         assert!(flags.contains("-X k8s.io/component-base/version.gitMinor=36"));
         assert!(flags.contains("-X k8s.io/client-go/pkg/version.gitVersion=v1.36.4"));
+    }
+
+    #[test]
+    fn programs_of_benchmarks_are_built_for_no_test() {
+        let cache = tempfile::tempdir().unwrap();
+        let programs = Programs::new(&paths::modules(), cache.path()).unwrap();
+        assert!(programs.is_missing(Program::CoreDns));
+        assert!(!programs.missing().contains(&Program::CoreDns));
     }
 
     #[test]
