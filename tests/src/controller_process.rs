@@ -1,21 +1,19 @@
-//! The process of a controller or service, from outside: its memory, its CPU time and its metrics.
+//! The process of a controller or service, from outside: whether it is ready, and its metrics.
 
 use std::{
     ffi::OsString,
-    fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
-use anyhow::Context;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::{Duration, Instant, sleep},
 };
 
-/// Ticks of the clock by which `/proc` counts CPU time, in a second.
-const TICKS: f64 = 100.0;
+use crate::measured_process::MeasuredProcess;
+
 /// How long a controller may take to start.
 const START: Duration = Duration::from_secs(60);
 
@@ -31,7 +29,7 @@ pub struct Program {
 
 /// A running controller; killed when dropped.
 pub struct Controller {
-    process: Child,
+    process: MeasuredProcess,
     address: String,
 }
 
@@ -97,14 +95,9 @@ impl Program {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?.to_string();
         drop(listener);
-        let log = fs::File::create(&self.log)?;
-        let process = Command::new(&self.path)
-            .args(&self.arguments)
-            .args(["--listen", &address])
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("failed to start {}", self.path.display()))?;
+        let mut command = Command::new(&self.path);
+        command.args(&self.arguments).args(["--listen", &address]);
+        let process = MeasuredProcess::start(&mut command, &self.log)?;
         Ok(Controller { process, address })
     }
 }
@@ -123,39 +116,19 @@ impl Program {
 }
 
 impl Controller {
-    /// The resident bytes, now and at most.
-    pub fn memory(&self) -> anyhow::Result<(u64, u64)> {
-        let path = Path::new("/proc").join(self.process.id().to_string());
-        let status = fs::read_to_string(path.join("status")).context("the controller ended")?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let kilobytes = line?.trim().strip_suffix(" kB")?.parse::<u64>().ok()?;
-            Some(kilobytes * 1024)
-        };
-        let resident = field("VmRSS:").zip(field("VmHWM:"));
-        resident.context("/proc has no memory of the controller")
+    /// Its memory and its CPU time.
+    pub fn process(&self) -> &MeasuredProcess {
+        &self.process
     }
 
-    /// The CPU time that it has used, in seconds.
-    pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        let path = Path::new("/proc").join(self.process.id().to_string());
-        let stat = fs::read_to_string(path.join("stat")).context("the controller ended")?;
-        // After the name, which may have spaces: the state, and 10 more fields before the ticks in user and kernel mode.
-        let fields = stat.rsplit(')').next().unwrap_or_default();
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        let ticks = ticks.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
-        Ok(ticks / TICKS)
+    /// The resident bytes, now and at most.
+    pub fn memory(&self) -> anyhow::Result<(u64, u64)> {
+        self.process.memory()
     }
 
     /// Ends it as a signal does, and waits until it has ended.
-    pub async fn terminate(mut self) -> anyhow::Result<()> {
-        let process = i32::try_from(self.process.id())?;
-        let process = rustix::process::Pid::from_raw(process).context("a process has a number")?;
-        rustix::process::kill_process(process, rustix::process::Signal::TERM)?;
-        while self.process.try_wait()?.is_none() {
-            sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
+    pub async fn terminate(self) -> anyhow::Result<()> {
+        self.process.terminate().await
     }
 
     /// Whether it has a current view of everything.
@@ -191,13 +164,5 @@ impl Controller {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

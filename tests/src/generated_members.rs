@@ -74,7 +74,7 @@ pub fn response(status: StatusCode, body: Bytes) -> Response<Body> {
 
 /// The value of `key` in the query of a request.
 #[must_use]
-pub fn query<'a>(request: &'a Request<Incoming>, key: &str) -> Option<&'a str> {
+pub fn query<'a, B>(request: &'a Request<B>, key: &str) -> Option<&'a str> {
     let pairs = request.uri().query().unwrap_or_default().split('&');
     let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
     let pair = pairs.find(|(name, _)| *name == key)?;

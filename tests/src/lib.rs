@@ -13,6 +13,7 @@ pub mod kstatus;
 mod local_manifests;
 pub mod measured_cluster;
 pub mod measured_federation;
+pub mod measured_process;
 pub mod recorded;
 pub mod scenario;
 mod seeds;

@@ -20,7 +20,8 @@ pub(crate) enum Bench {
     /// Measures the controller of LocalReplicaSets on a real control plane, beside Kubernetes' own of ReplicaSets.
     #[command(disable_help_flag = true)]
     ReplicaSets(Options),
-    /// Measures discovery with generated members: memory, start, answers by gRPC and DNS, and how fast changes arrive.
+    /// Measures discovery with generated members: memory, start, answers by gRPC and beside CoreDNS by DNS, changes, and clients
+    /// that follow sets.
     #[command(disable_help_flag = true)]
     Discovery(Options),
 }

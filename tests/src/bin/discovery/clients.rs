@@ -1,9 +1,9 @@
-//! Clients of the service, in this process.
+//! Clients of the service by gRPC, in this process.
 
 use std::{
     collections::HashMap,
     hint::black_box,
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,7 +18,6 @@ use fedrs_tests::generated_members::until;
 use futures::future::try_join_all;
 use parking_lot::Mutex;
 use rand::RngExt;
-use tokio::{net::UdpSocket, time::timeout};
 use tonic::transport::{Channel, Endpoint};
 
 use crate::{
@@ -26,11 +25,11 @@ use crate::{
     service::Service,
 };
 
-/// Connections of gRPC, and sockets of DNS.
+/// Connections.
 const CONNECTIONS: usize = 4;
 /// Calls of each connection at the same time.
 const CALLS: usize = 32;
-/// How long an answer of DNS may take before its query counts as failed.
+/// How long the last changes may take until the client has them.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How many answers there were.
@@ -38,6 +37,17 @@ pub(crate) struct Rate {
     pub(crate) answers: usize,
     pub(crate) failed: usize,
     pub(crate) seconds: f64,
+}
+
+impl Rate {
+    /// What clients counted since the start: answers, and queries that failed.
+    pub(crate) fn of(counts: &[(usize, usize)], started: Instant) -> Self {
+        Self {
+            answers: counts.iter().map(|(answers, _)| answers).sum(),
+            failed: counts.iter().map(|(_, failed)| failed).sum(),
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
 }
 
 /// How long changes took until a client had them.
@@ -48,6 +58,19 @@ pub(crate) struct Latencies {
     pub(crate) lost: usize,
 }
 
+impl Latencies {
+    /// Of changes that took so long each.
+    pub(crate) fn of(mut took: Vec<Duration>, lost: usize) -> anyhow::Result<Self> {
+        took.sort();
+        let at = |part: usize| took.get(took.len() * part / 100).copied();
+        Ok(Self {
+            median: at(50).context("no change was seen")?,
+            p99: at(99).context("no change was seen")?,
+            lost,
+        })
+    }
+}
+
 fn set(number: usize) -> SetId {
     SetId {
         namespace: "default".to_owned(),
@@ -55,11 +78,18 @@ fn set(number: usize) -> SetId {
     }
 }
 
-fn any_set(shape: Shape) -> usize {
+pub(crate) fn watched(number: usize) -> WatchedSet {
+    WatchedSet {
+        set: Some(set(number)),
+        known_version: 0,
+    }
+}
+
+pub(crate) fn any_set(shape: Shape) -> usize {
     rand::rng().random_range(0..shape.sets)
 }
 
-async fn channel(server: SocketAddr) -> anyhow::Result<Channel> {
+pub(crate) async fn channel(server: SocketAddr) -> anyhow::Result<Channel> {
     let endpoint = Endpoint::from_shared(format!("http://{server}"))?;
     Ok(endpoint.tcp_nodelay(true).connect().await?)
 }
@@ -119,71 +149,7 @@ pub(crate) async fn grpc(
         })
     });
     let counts = try_join_all(callers).await?;
-    Ok(rate(&counts, started))
-}
-
-fn rate(counts: &[(usize, usize)], started: Instant) -> Rate {
-    Rate {
-        answers: counts.iter().map(|(answers, _)| answers).sum(),
-        failed: counts.iter().map(|(_, failed)| failed).sum(),
-        seconds: started.elapsed().as_secs_f64(),
-    }
-}
-
-/// A query for the addresses of a set, with EDNS: up to 4,096 bytes of an answer.
-fn query(id: u16, number: usize) -> Vec<u8> {
-    let mut query = id.to_be_bytes().to_vec();
-    // Recursion desired; one question and one additional record.
-    query.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
-    let set = format!("set-{number}");
-    for label in [&*set, "default", "endpoints", "fedrs", "internal"] {
-        query.push(u8::try_from(label.len()).expect("labels are short"));
-        query.extend(label.as_bytes());
-    }
-    // The root; type A, class IN; then OPT.
-    query.extend([0, 0, 1, 0, 1, 0, 0, 41, 0x10, 0, 0, 0, 0, 0, 0, 0]);
-    query
-}
-
-/// Asks for addresses by DNS over UDP.
-pub(crate) async fn dns(
-    server: SocketAddr,
-    shape: Shape,
-    duration: Duration,
-) -> anyhow::Result<Rate> {
-    let started = Instant::now();
-    let askers = (0..CONNECTIONS * CALLS).map(|_| {
-        tokio::spawn(async move {
-            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-            socket.connect(server).await?;
-            let (mut answers, mut failed, mut id) = (0, 0, 0_u16);
-            let mut answer = [0; 4096];
-            while started.elapsed() < duration {
-                id = id.wrapping_add(1);
-                socket.send(&query(id, any_set(shape))).await?;
-                match timeout(PATIENCE, socket.recv(&mut answer)).await {
-                    Ok(Ok(size)) if is_whole(&answer[..size], id, shape) => answers += 1,
-                    _ => failed += 1,
-                }
-            }
-            std::io::Result::Ok((answers, failed))
-        })
-    });
-    let counts = try_join_all(askers).await?;
-    let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(rate(&counts, started))
-}
-
-/// Whether it answers the query with all endpoints: not cut off, without an error.
-fn is_whole(answer: &[u8], id: u16, shape: Shape) -> bool {
-    // Not cut off, and the code in the last four bits is that of no error.
-    let is_fine = |flags: &[u8]| flags[0] & 0x02 == 0 && flags[1] << 4 == 0;
-    let count = answer
-        .get(6..8)
-        .map(|count| u16::from_be_bytes([count[0], count[1]]));
-    answer.get(..2) == Some(&id.to_be_bytes())
-        && answer.get(2..4).is_some_and(is_fine)
-        && count.map(usize::from) == Some(shape.endpoints)
+    Ok(Rate::of(&counts, started))
 }
 
 /// Changes of pods, by the names of these: when they were made, until the client knows, and then how long that took.
@@ -209,28 +175,36 @@ pub(crate) async fn changes(
         seen.lock().sets == shape.sets
     })
     .await?;
+    change_pods(service, shape, (a_second, duration), |number| {
+        let name = members::name(shape, number);
+        seen.lock().made.insert(name, Instant::now());
+    })
+    .await;
+    tokio::time::sleep(PATIENCE).await;
+    watching.abort();
+    let mut seen = seen.lock();
+    let lost = seen.made.len();
+    Latencies::of(std::mem::take(&mut seen.took), lost)
+}
+
+/// Changes pods for a while; calls `on_change` with the number of each before. Each of them once stops being ready, and so leaves
+/// its set.
+pub(crate) async fn change_pods(
+    service: &Service,
+    shape: Shape,
+    (a_second, duration): (u32, Duration),
+    mut on_change: impl FnMut(usize),
+) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / a_second);
     let started = Instant::now();
-    // Each of them once stops being ready, and so leaves its set.
     for number in rand::seq::index::sample(&mut rand::rng(), shape.all(), shape.all()) {
         ticks.tick().await;
         if started.elapsed() > duration {
             break;
         }
-        let name = members::name(shape, number);
-        seen.lock().made.insert(name, Instant::now());
+        on_change(number);
         service.members().change(number, false);
     }
-    tokio::time::sleep(PATIENCE).await;
-    watching.abort();
-    let mut seen = seen.lock();
-    seen.took.sort();
-    let at = |part: usize| seen.took.get(seen.took.len() * part / 100).copied();
-    Ok(Latencies {
-        median: at(50).context("no change was seen")?,
-        p99: at(99).context("no change was seen")?,
-        lost: seen.made.len(),
-    })
 }
 
 /// Follows all sets, until the task is aborted.
@@ -239,10 +213,6 @@ async fn watch(
     shape: Shape,
     seen: Arc<Mutex<Seen>>,
 ) -> anyhow::Result<()> {
-    let watched = |number| WatchedSet {
-        set: Some(set(number)),
-        known_version: 0,
-    };
     let request = WatchRequest {
         sets: (0..shape.sets).map(watched).collect(),
     };

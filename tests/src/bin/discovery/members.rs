@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write as _,
+    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -37,11 +38,19 @@ impl Shape {
 #[derive(Debug)]
 pub(crate) struct Members {
     shape: Shape,
-    /// The events of the pods of each, the first at the version 2.
-    events: Vec<Mutex<Vec<Bytes>>>,
-    changed: watch::Sender<()>,
+    /// The events of the pods of each.
+    events: Vec<Events>,
     /// Whether they accept no request.
     refuses: AtomicBool,
+}
+
+/// The events of the pods of a member.
+#[derive(Debug, Default)]
+struct Events {
+    /// All of them, the first at the version 2.
+    all: Mutex<Vec<Bytes>>,
+    /// Signals each.
+    added: watch::Sender<()>,
 }
 
 /// The name of the pod of endpoint `number`.
@@ -49,14 +58,20 @@ pub(crate) fn name(shape: Shape, number: usize) -> String {
     format!("set-{}-{number:08x}", number / shape.endpoints)
 }
 
+/// The address of endpoint `number`.
+pub(crate) fn address(number: usize) -> Ipv4Addr {
+    let [_, a, b, c] = u32::try_from(number).unwrap_or_default().to_be_bytes();
+    Ipv4Addr::new(10, a, b, c)
+}
+
 /// The pod of endpoint `number`.
 fn pod(shape: Shape, number: usize, version: usize, is_ready: bool) -> String {
     let (name, set) = (name(shape, number), number / shape.endpoints);
-    let [_, a, b, c] = u32::try_from(number).unwrap_or_default().to_be_bytes();
+    let address = address(number);
     let ready = if is_ready { "True" } else { "False" };
     let node = number % 16;
     format!(
-        r#"{{"metadata":{{"name":"{name}","namespace":"default","uid":"0f1e2d3c-0000-4000-8000-{number:012x}","resourceVersion":"{version}","labels":{{"app":"set-{set}"}}}},"spec":{{"nodeName":"node-{node}","containers":[{{"name":"main","image":"web:1","ports":[{{"name":"http","containerPort":8080}}]}}]}},"status":{{"phase":"Running","conditions":[{{"type":"Ready","status":"{ready}"}}],"podIPs":[{{"ip":"10.{a}.{b}.{c}"}}]}}}}"#
+        r#"{{"metadata":{{"name":"{name}","namespace":"default","uid":"0f1e2d3c-0000-4000-8000-{number:012x}","resourceVersion":"{version}","labels":{{"app":"set-{set}"}}}},"spec":{{"nodeName":"node-{node}","containers":[{{"name":"main","image":"web:1","ports":[{{"name":"http","containerPort":8080}}]}}]}},"status":{{"phase":"Running","conditions":[{{"type":"Ready","status":"{ready}"}}],"podIPs":[{{"ip":"{address}"}}]}}}}"#
     )
 }
 
@@ -64,8 +79,7 @@ impl Members {
     pub(crate) fn new(shape: Shape) -> Arc<Self> {
         Arc::new(Self {
             shape,
-            events: (0..shape.members).map(|_| Mutex::default()).collect(),
-            changed: watch::Sender::default(),
+            events: (0..shape.members).map(|_| Events::default()).collect(),
             refuses: AtomicBool::new(false),
         })
     }
@@ -77,13 +91,14 @@ impl Members {
 
     /// The pod of endpoint `number` becomes ready, or stops being so.
     pub(crate) fn change(&self, number: usize, is_ready: bool) {
-        let mut events = self.events[number % self.shape.members].lock();
+        let Events { all, added } = &self.events[number % self.shape.members];
+        let mut events = all.lock();
         let object = pod(self.shape, number, events.len() + 2, is_ready);
         events.push(Bytes::from(format!(
             "{{\"type\":\"MODIFIED\",\"object\":{object}}}\n"
         )));
         drop(events);
-        self.changed.send_replace(());
+        added.send_replace(());
     }
 
     /// Serves all members until the runtime ends. Returns the address.
@@ -95,17 +110,27 @@ impl Members {
     }
 
     fn answer(self: Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
-        if self.refuses.load(Ordering::Relaxed) {
-            return response(StatusCode::SERVICE_UNAVAILABLE, Bytes::new());
-        }
         let path = request.uri().path().trim_start_matches('/');
         let (name, path) = path.split_once('/').unwrap_or((path, ""));
         let member = name
             .strip_prefix("m-")
             .and_then(|number| number.parse().ok());
-        let Some(member) = member.filter(|member: &usize| *member < self.shape.members) else {
-            return response(StatusCode::NOT_FOUND, Bytes::new());
-        };
+        match member.filter(|member: &usize| *member < self.shape.members) {
+            Some(member) => self.answer_as(member, path, request),
+            None => response(StatusCode::NOT_FOUND, Bytes::new()),
+        }
+    }
+
+    /// Answers a request to a member for `path`.
+    pub(crate) fn answer_as<B>(
+        self: Arc<Self>,
+        member: usize,
+        path: &str,
+        request: &Request<B>,
+    ) -> Response<Body> {
+        if self.refuses.load(Ordering::Relaxed) {
+            return response(StatusCode::SERVICE_UNAVAILABLE, Bytes::new());
+        }
         let number = |key| query(request, key).and_then(|value| value.parse().ok());
         match (path, query(request, "watch").is_some()) {
             ("api/v1/pods", true) => self.watch(member, number("resourceVersion").unwrap_or(1)),
@@ -132,7 +157,7 @@ impl Members {
         } else {
             String::new()
         };
-        let version = self.events[member].lock().len() + 1;
+        let version = self.events[member].all.lock().len() + 1;
         let mut page = format!(
             r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":["#
         );
@@ -146,14 +171,14 @@ impl Members {
 
     /// The events after the version `from`, and the version of the last one.
     fn events_after(&self, member: usize, from: usize) -> (Vec<u8>, usize) {
-        let events = self.events[member].lock();
+        let events = self.events[member].all.lock();
         let new = events.get(from.max(1) - 1..).unwrap_or_default();
         (new.concat(), events.len() + 1)
     }
 
     /// The events after the version `from`, for ever.
     fn watch(self: Arc<Self>, member: usize, from: usize) -> Response<Body> {
-        let changes = self.changed.subscribe();
+        let changes = self.events[member].added.subscribe();
         let events = stream::unfold((changes, from), move |(mut changes, from)| {
             let members = Arc::clone(&self);
             async move {

@@ -6,8 +6,9 @@ use anyhow::Context;
 use control_plane::request;
 use fedrs_tests::{
     controller_process::{Controller, Program},
-    generated_members::write_kubeconfigs,
+    generated_members::{until, write_kubeconfigs},
     install_crds,
+    measured_process::MeasuredProcess,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
@@ -18,6 +19,10 @@ use tempfile::TempDir;
 use crate::members::{Members, Shape};
 
 const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/endpointsets";
+/// Connections, and calls that follow sets, of all clients and of one: all clients are one, by their address.
+const CLIENTS: &str = "100000";
+/// Queries of DNS a second of one client: they are counted as by default, and none is too many.
+const QUERIES: &str = "1000000";
 /// EndpointSets created at the same time.
 const CREATED_TOGETHER: usize = 64;
 
@@ -54,6 +59,16 @@ impl Service {
             &dns.to_string(),
             "--http",
             &http.to_string(),
+            "--max-connections",
+            CLIENTS,
+            "--max-connections-per-client",
+            CLIENTS,
+            "--max-watches",
+            CLIENTS,
+            "--max-watches-per-client",
+            CLIENTS,
+            "--max-dns-queries-per-client",
+            QUERIES,
         ];
         let program = Program::of_discovery(program.to_owned(), directory.path(), &options);
         Ok(Self {
@@ -78,26 +93,16 @@ impl Service {
         process.terminate().await
     }
 
-    fn process(&self) -> anyhow::Result<&Controller> {
-        self.process.as_ref().context("it does not run")
+    /// Its memory and its CPU time.
+    pub(crate) fn process(&self) -> anyhow::Result<&MeasuredProcess> {
+        let process = self.process.as_ref().context("it does not run")?;
+        Ok(process.process())
     }
 
-    /// Whether answers have begun.
-    pub(crate) async fn is_ready(&self) -> bool {
-        match self.process() {
-            Ok(process) => process.is_ready().await,
-            Err(_) => false,
-        }
-    }
-
-    /// The resident bytes, now and at most.
-    pub(crate) fn memory(&self) -> anyhow::Result<(u64, u64)> {
-        self.process()?.memory()
-    }
-
-    /// The CPU time that it has used, in seconds.
-    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        self.process()?.cpu_seconds()
+    /// Waits until answers have begun.
+    pub(crate) async fn until_ready(&self) -> anyhow::Result<()> {
+        let process = self.process.as_ref().context("it does not run")?;
+        until("all is answered", async || process.is_ready().await).await
     }
 
     pub(crate) fn members(&self) -> &Arc<Members> {
@@ -113,7 +118,7 @@ impl Service {
     }
 }
 
-async fn create_sets(user: &Client, shape: Shape) -> anyhow::Result<()> {
+pub(crate) async fn create_sets(user: &Client, shape: Shape) -> anyhow::Result<()> {
     let set = |number: usize| {
         json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": format!("set-{number}") },
@@ -131,11 +136,11 @@ async fn create_sets(user: &Client, shape: Shape) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Addresses that are free now, and probably still when the service listens.
-fn free_ports() -> anyhow::Result<[SocketAddr; 3]> {
-    let listen = || std::net::TcpListener::bind("127.0.0.1:0");
-    let listeners = [listen()?, listen()?, listen()?];
+/// Addresses that are free now, and probably still when somebody listens.
+pub(crate) fn free_ports<const COUNT: usize>() -> anyhow::Result<[SocketAddr; COUNT]> {
+    let listen = |_| std::net::TcpListener::bind("127.0.0.1:0");
+    let listeners = (0..COUNT).map(listen).collect::<Result<Vec<_>, _>>()?;
     let addresses = listeners.iter().map(std::net::TcpListener::local_addr);
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
-    Ok(<[SocketAddr; 3]>::try_from(addresses).expect("as many as there are listeners"))
+    Ok(<[SocketAddr; COUNT]>::try_from(addresses).expect("as many as there are listeners"))
 }
