@@ -7,7 +7,7 @@ use federation_controller::check::SetChange;
 use fedrs_api::{ClusterReason, ClusterState, ConditionType, WaitReason, conditions};
 use serde_json::json;
 
-use crate::rollouts::World;
+use crate::rollout_world::World;
 
 /// Nothing is lent to a member: it has what is written then.
 fn world() -> World {

@@ -25,6 +25,8 @@ mod namespaces;
 mod not_acting;
 mod pod_drain;
 mod rejections;
+mod rollout_moves;
+mod rollout_world;
 mod rollouts;
 mod selection;
 mod sets;
