@@ -12,7 +12,7 @@ use super::{
     endpoints::Serving,
     observer::{PERIOD, Snapshot},
     snapshot::{ClusterSnapshot, Dip, SetSnapshot},
-    story::{Goal, MEMBERS, STEPS, Step, WEB},
+    story::{Goal, MEMBERS, NAMESPACE, STEPS, Step, WEB},
 };
 
 /// The longest part of a reason that is shown.
@@ -231,6 +231,8 @@ pub(crate) fn next_commands(directory: &Path, is_temporary: bool) -> Vec<OutputL
             MEMBERS[0].name
         ),
         format!("  fedrs explain {WEB}"),
+        format!("  fedrs discovery --members {dir}/members &"),
+        format!("  fedrs resolve {NAMESPACE}/{WEB}"),
     ];
     lines.map(Line::raw).to_vec()
 }
