@@ -101,7 +101,9 @@ pub(crate) async fn d3_clients_get_what_they_may_while_replicas_and_members_are_
     let kept = web.current().expect("it is on the disk");
     assert_eq!((kept.endpoints.len(), kept.is_live()), (6, false));
 
-    // A replica starts from its snapshots while a member is away: it says that changes there may be missing.
+    // A replica starts from its snapshots while a member is away: it says that changes there may be missing. The controller would
+    // replace what runs there.
+    env.kill_controller().await;
     env.hang("c", true).await;
     replicas[0].start();
     until(env, &web, "the snapshot", Resolved::is_live).await;
@@ -118,6 +120,7 @@ pub(crate) async fn d3_clients_get_what_they_may_while_replicas_and_members_are_
         web.is_live() && web.stale_members.is_empty() && web.endpoints.len() == 6
     })
     .await;
+    env.start_controller().await;
     for member in JOINED {
         env.unjoin(member).await;
     }
