@@ -1,6 +1,7 @@
 //! What answers a query: its headers, and within which rate, around the records.
 
 use std::{
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -8,16 +9,12 @@ use std::{
     time::Instant,
 };
 
-use async_trait::async_trait;
 use hickory_proto::{
-    op::{Edns, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
+    op::{Edns, Header, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
     rr::{DNSClass, Record, RecordType},
+    serialize::binary::{BinDecodable, BinDecoder, BinEncodable, BinEncoder},
 };
-use hickory_server::{
-    net::{runtime::Time, xfer::Protocol},
-    server::{Request, RequestHandler, ResponseHandler, ResponseInfo},
-    zone_handler::MessageResponseBuilder,
-};
+use hickory_server::{net::xfer::Protocol, server::Request, zone_handler::MessageResponseBuilder};
 use parking_lot::Mutex;
 
 use super::{
@@ -34,9 +31,6 @@ const UDP_PAYLOAD: u16 = 1232;
 const LEAST_PAYLOAD: u16 = 512;
 
 /// What answers queries, by UDP and TCP.
-#[derive(Clone)]
-pub(super) struct SharedHandler(pub(super) Arc<Handler>);
-
 pub(super) struct Handler {
     catalog: Arc<Catalog>,
     metrics: DiscoveryMetrics,
@@ -93,11 +87,27 @@ impl Handler {
         }
     }
 
+    /// The response to a message of a client; `None` if it is not to be answered.
+    pub(super) fn answer(
+        &self,
+        message: &[u8],
+        client: SocketAddr,
+        protocol: Protocol,
+    ) -> Option<Vec<u8>> {
+        let Ok(request) = Request::from_bytes(message.to_vec(), client, protocol) else {
+            return malformed(message);
+        };
+        // A response that is answered may be answered again, without an end.
+        if request.metadata.message_type != MessageType::Query {
+            return None;
+        }
+        let response = self.respond(&request);
+        self.metrics.count_dns(&response.code);
+        encode(&request, &response)
+    }
+
     pub(super) fn respond(&self, request: &Request) -> Response {
         let metadata = &request.metadata;
-        if metadata.message_type != MessageType::Query {
-            return Response::failed(ResponseCode::FormErr);
-        }
         if metadata.op_code != OpCode::Query {
             return Response::failed(ResponseCode::NotImp);
         }
@@ -168,38 +178,51 @@ fn too_many(protocol: Protocol) -> Response {
     }
 }
 
-#[async_trait]
-impl RequestHandler for SharedHandler {
-    async fn handle_request<R: ResponseHandler, T: Time>(
-        &self,
-        request: &Request,
-        mut sender: R,
-    ) -> ResponseInfo {
-        let response = self.0.respond(request);
-        self.0.metrics.count_dns(&response.code);
-        let mut metadata = Metadata::response_from_request(&request.metadata);
-        metadata.authoritative = response.is_authoritative;
-        metadata.truncation = response.is_truncated;
-        metadata.response_code = response.code;
-        let edns = request.edns.as_ref().map(|asked| {
-            let mut edns = Edns::new();
-            edns.set_max_payload(asked.max_payload().clamp(LEAST_PAYLOAD, UDP_PAYLOAD));
-            edns
-        });
-        let message = MessageResponseBuilder::new(&request.queries, edns.as_ref()).build(
-            metadata,
-            &response.answers,
-            [],
-            &response.soa,
-            &response.additional,
-        );
-        match sender.send_response(message).await {
-            Ok(info) => info,
-            Err(error) => {
-                tracing::debug!(%error, "a DNS response could not be sent");
-                let counts = HeaderCounts::default();
-                hickory_proto::op::Header { metadata, counts }.into()
-            }
+/// The response as it is sent; by UDP cut off where the client can't take more.
+fn encode(request: &Request, response: &Response) -> Option<Vec<u8>> {
+    let mut metadata = Metadata::response_from_request(&request.metadata);
+    metadata.authoritative = response.is_authoritative;
+    metadata.truncation = response.is_truncated;
+    metadata.response_code = response.code;
+    let edns = request.edns.as_ref().map(|asked| {
+        let mut edns = Edns::new();
+        edns.set_max_payload(asked.max_payload().clamp(LEAST_PAYLOAD, UDP_PAYLOAD));
+        edns
+    });
+    let largest = match request.protocol() {
+        Protocol::Udp => edns.as_ref().map_or(LEAST_PAYLOAD, Edns::max_payload),
+        _ => u16::MAX,
+    };
+    let message = MessageResponseBuilder::new(&request.queries, edns.as_ref()).build(
+        metadata,
+        &response.answers,
+        [],
+        &response.soa,
+        &response.additional,
+    );
+    let mut bytes = Vec::with_capacity(usize::from(LEAST_PAYLOAD));
+    let mut encoder = BinEncoder::new(&mut bytes);
+    encoder.set_max_size(largest);
+    match message.destructive_emit(&mut encoder) {
+        Ok(_) => Some(bytes),
+        Err(error) => {
+            tracing::debug!(%error, "a DNS response can't be written");
+            None
         }
     }
+}
+
+/// The response to what has the header of a query, and no query.
+fn malformed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let header = Header::read(&mut BinDecoder::new(bytes)).ok()?;
+    if header.metadata.message_type != MessageType::Query {
+        return None;
+    }
+    let mut metadata = Metadata::response_from_request(&header.metadata);
+    metadata.response_code = ResponseCode::FormErr;
+    let counts = HeaderCounts::default();
+    let mut response = Vec::new();
+    let header = Header { metadata, counts };
+    header.emit(&mut BinEncoder::new(&mut response)).ok()?;
+    Some(response)
 }

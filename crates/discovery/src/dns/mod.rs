@@ -13,6 +13,7 @@ mod rate;
 mod records;
 mod server;
 mod tcp;
+mod udp;
 mod zone;
 
 pub use server::{DnsConfig, DnsServer};

@@ -2,13 +2,12 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use hickory_server::Server;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    handler::{Handler, SharedHandler},
-    tcp,
+    handler::Handler,
+    tcp, udp,
     zone::{InvalidDomain, Zone},
 };
 use crate::{
@@ -33,9 +32,8 @@ pub struct DnsConfig {
 
 /// Answers DNS queries by UDP and TCP.
 pub struct DnsServer {
-    server: Server<SharedHandler>,
-    handler: SharedHandler,
-    listener: Option<TcpListener>,
+    handler: Arc<Handler>,
+    sockets: Option<(UdpSocket, TcpListener)>,
     connections: Arc<Quota>,
     metrics: ServerMetrics,
 }
@@ -54,11 +52,9 @@ impl DnsServer {
         let zone = Zone::new(&config.domain, ttl)?;
         let servers = metrics.servers.clone();
         let handler = Handler::new(catalog, metrics, zone, config.queries_per_client);
-        let handler = SharedHandler(Arc::new(handler));
         Ok(Self {
-            server: Server::new(handler.clone()),
-            handler,
-            listener: None,
+            handler: Arc::new(handler),
+            sockets: None,
             connections: Quota::connections(&config.limits),
             metrics: servers,
         })
@@ -72,23 +68,20 @@ impl DnsServer {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let socket = UdpSocket::bind(address).await?;
-        self.server.register_socket(socket);
-        self.listener = Some(listener);
+        self.sockets = Some((socket, listener));
         Ok(address)
     }
 
     /// Answers until `cancel`.
-    pub async fn run(mut self, cancel: CancellationToken) {
-        let by_tcp = async {
-            if let Some(listener) = self.listener {
-                let limits = (self.connections, self.metrics);
-                tcp::accept(listener, self.handler, limits, cancel.clone()).await;
-            }
+    pub async fn run(self, cancel: CancellationToken) {
+        let Some((socket, listener)) = self.sockets else {
+            return cancel.cancelled().await;
         };
-        tokio::join!(by_tcp, cancel.cancelled());
-        if let Err(error) = self.server.shutdown_gracefully().await {
-            tracing::warn!(%error, "the DNS server ended with an error");
-        }
+        let limits = (self.connections, self.metrics);
+        tokio::join!(
+            udp::answer_all(socket, &self.handler, &cancel),
+            tcp::accept(listener, Arc::clone(&self.handler), limits, cancel.clone()),
+        );
     }
 }
 

@@ -226,6 +226,24 @@ fn names_of_others_and_what_is_no_query_are_refused() {
     assert!(matches!(response.answers[0].data, RData::SOA(_)));
 }
 
+/// A response that is answered may be answered again, without an end.
+#[test]
+fn what_is_no_query_is_malformed_or_ignored() {
+    let handler = handler(catalog());
+    let client = SocketAddr::from(([127, 0, 0, 1], 4000));
+    let answer = |bytes: &[u8]| handler.answer(bytes, client, Protocol::Udp);
+    let mut message = query(&format!("web.shop.{ZONE}"), RecordType::A);
+    let bytes = message.to_bytes().unwrap();
+    let cut_off = answer(&bytes[..20]).unwrap();
+    let Message { metadata, .. } = Message::from_bytes(&cut_off).unwrap();
+    let expected = (7, MessageType::Response, ResponseCode::FormErr);
+    let found = (metadata.id, metadata.message_type, metadata.response_code);
+    assert_eq!(found, expected);
+    assert_eq!(answer(&bytes[..8]), None);
+    message.metadata.message_type = MessageType::Response;
+    assert_eq!(answer(&message.to_bytes().unwrap()), None);
+}
+
 /// A server within these limits, its address, and what ends it.
 async fn start(limits: Limits) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
     let config = DnsConfig {
@@ -371,10 +389,11 @@ proptest! {
             }
             bytes = valid;
         }
-        let source = SocketAddr::from(([127, 0, 0, 1], 4000));
-        let protocol = Protocol::Udp;
-        if let Ok(request) = Request::from_bytes(bytes, source, protocol) {
-            handler(Catalog::waiting_for([])).respond(&request);
+        let client = SocketAddr::from(([127, 0, 0, 1], 4000));
+        let handler = handler(Catalog::waiting_for([]));
+        for protocol in [Protocol::Udp, Protocol::Tcp] {
+            let response = handler.answer(&bytes, client, protocol);
+            prop_assert!(response.is_none_or(|response| Message::from_bytes(&response).is_ok()));
         }
     }
 }

@@ -2,14 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use hickory_proto::{rr::Record, serialize::binary::BinEncoder};
-use hickory_server::{
-    net::{NetError, runtime::TokioTime, xfer::Protocol},
-    server::{Request, RequestHandler, ResponseHandler, ResponseInfo},
-    zone_handler::MessageResponse,
-};
-use parking_lot::Mutex;
+use hickory_server::net::xfer::Protocol;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -17,7 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::handler::SharedHandler;
+use super::handler::Handler;
 use crate::serving::{Quota, ServerMetrics};
 
 /// How long a connection may be without a query, and a client may take for a response.
@@ -32,7 +25,7 @@ const SERVER: &str = "dns";
 /// Answers on connections until `cancel`. Those beyond the limits are closed at once.
 pub(super) async fn accept(
     listener: TcpListener,
-    handler: SharedHandler,
+    handler: Arc<Handler>,
     (quota, metrics): (Arc<Quota>, ServerMetrics),
     cancel: CancellationToken,
 ) {
@@ -49,7 +42,7 @@ pub(super) async fn accept(
         match quota.take(address.ip().to_canonical()) {
             Ok(share) => {
                 let counted = (share, metrics.open(SERVER));
-                let (handler, cancel) = (handler.clone(), cancel.clone());
+                let (handler, cancel) = (Arc::clone(&handler), cancel.clone());
                 open.spawn(async move {
                     let _counted_while_it_lives = counted;
                     let answering = answer_all(stream, address, &handler);
@@ -69,23 +62,16 @@ pub(super) async fn accept(
 async fn answer_all(
     mut stream: TcpStream,
     address: SocketAddr,
-    handler: &SharedHandler,
+    handler: &Handler,
 ) -> io::Result<()> {
     loop {
         let query = timeout(PATIENCE, read(&mut stream)).await??;
-        let request =
-            Request::from_bytes(query, address, Protocol::Tcp).map_err(io::Error::other)?;
-        let collected = Collected::default();
-        handler
-            .handle_request::<_, TokioTime>(&request, collected.clone())
-            .await;
-        let response = std::mem::take(&mut *collected.0.lock());
+        let Some(response) = handler.answer(&query, address, Protocol::Tcp) else {
+            return Err(io::Error::other("it is no query"));
+        };
         let Ok(length) = u16::try_from(response.len()) else {
             return Err(io::Error::other("the response is too long"));
         };
-        if length == 0 {
-            return Err(io::Error::other("there is no response"));
-        }
         let message = [&length.to_be_bytes()[..], &response].concat();
         timeout(PATIENCE, stream.write_all(&message)).await??;
     }
@@ -99,30 +85,4 @@ async fn read(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut query = vec![0; usize::from(length)];
     stream.read_exact(&mut query).await?;
     Ok(query)
-}
-
-/// Keeps a response, for who writes it.
-#[derive(Clone, Default)]
-struct Collected(Arc<Mutex<Vec<u8>>>);
-
-#[async_trait]
-impl ResponseHandler for Collected {
-    async fn send_response<'a>(
-        &mut self,
-        response: MessageResponse<
-            '_,
-            'a,
-            impl Iterator<Item = &'a Record> + Send + 'a,
-            impl Iterator<Item = &'a Record> + Send + 'a,
-            impl Iterator<Item = &'a Record> + Send + 'a,
-            impl Iterator<Item = &'a Record> + Send + 'a,
-        >,
-    ) -> Result<ResponseInfo, NetError> {
-        let mut bytes = Vec::new();
-        let mut encoder = BinEncoder::new(&mut bytes);
-        encoder.set_max_size(u16::MAX);
-        let info = response.destructive_emit(&mut encoder)?;
-        *self.0.lock() = bytes;
-        Ok(info)
-    }
 }
