@@ -52,7 +52,7 @@ mod xds;
 pub use answer::{Answer, AnswerEndpoint, StaleMember};
 pub use catalog::{Catalog, Lookup, Waiting};
 pub use discovery_client::Credentials;
-pub use disk::{SnapshotDirectory, write_snapshots};
+pub use disk::{SnapshotBytes, SnapshotDirectory, write_snapshots};
 pub use dns::{DnsConfig, DnsServer, InvalidDomain};
 pub use freshness::Staleness;
 pub use grpc::serve_grpc;

@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use planted_bugs::{PlantedBug, is_planted};
+
 use crate::{
     freshness::Freshness,
     kept::{KeptPods, LoadedMember},
@@ -246,7 +248,7 @@ impl Member {
     /// The list is complete: pods that it does not have are gone.
     pub(crate) fn end_list(&mut self) -> Vec<PodChange> {
         self.freshness.listed();
-        if self.is_list_unreadable {
+        if self.is_list_unreadable || is_planted(PlantedBug::EndpointsKeptByRelist) {
             return Vec::new();
         }
         self.remove_unlisted()

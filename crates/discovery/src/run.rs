@@ -6,6 +6,7 @@ use controller_base::listing::Listing;
 use fedrs_api::SetKind;
 use jiff::Timestamp;
 use kube::Client;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 use reflector::{Collection, Reflector};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -29,6 +30,8 @@ pub struct Discovery {
     cancel: CancellationToken,
     /// The watches of each member.
     members: BTreeMap<String, [JoinHandle<()>; 3]>,
+    /// The jitter of each watch is another one.
+    seeds: StdRng,
 }
 
 impl Discovery {
@@ -42,20 +45,33 @@ impl Discovery {
     /// endpoints of members of which there is a snapshot and no kubeconfig, as of those whose kubeconfig is removed.
     #[must_use]
     pub fn start_from(loaded: LoadedSnapshots, host: &Client, patience: Duration) -> Self {
+        Self::start_seeded(loaded, host, patience, rand::random())
+    }
+
+    /// As [`start_from`](Self::start_from), with the seed of the jitter, which is random otherwise: the same seed gives the same
+    /// pauses on a simulated clock.
+    #[must_use]
+    pub fn start_seeded(
+        loaded: LoadedSnapshots,
+        host: &Client,
+        patience: Duration,
+        seed: u64,
+    ) -> Self {
         let kinds = SetKind::ALL.map(sources);
         let catalog = Catalog::waiting_for(kinds.into_iter().chain([ENDPOINT_SETS]));
         catalog.load(loaded);
-        let discovery = Self {
+        let mut discovery = Self {
             catalog: Arc::clone(&catalog),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
             members: BTreeMap::new(),
+            seeds: StdRng::seed_from_u64(seed),
         };
         let sets = Sets {
             catalog: Arc::clone(&catalog),
             listing: Listing::default(),
         };
-        let reflector = Reflector::new(host.clone(), Collection::all(ENDPOINT_SETS_PATH));
+        let reflector = discovery.reflector(host, ENDPOINT_SETS_PATH);
         discovery.spawn(reflector.run(sets));
         for kind in SetKind::ALL {
             let handler = Sources {
@@ -63,7 +79,7 @@ impl Discovery {
                 kind,
                 listing: Listing::default(),
             };
-            let reflector = Reflector::new(host.clone(), Collection::all(path_of(kind)));
+            let reflector = discovery.reflector(host, path_of(kind));
             discovery.spawn(reflector.run(handler));
         }
         discovery.spawn(async move {
@@ -71,6 +87,11 @@ impl Discovery {
             catalog.give_up();
         });
         discovery
+    }
+
+    fn reflector(&mut self, client: &Client, path: &str) -> Reflector {
+        let seed = self.seeds.random();
+        Reflector::new(client.clone(), Collection::all(path)).seed(seed)
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
@@ -110,9 +131,9 @@ impl Discovery {
             listing: Listing::default(),
         };
         self.end_member(name);
-        let of_pods = Reflector::new(client.clone(), Collection::all(PODS_PATH));
-        let of_nodes = Reflector::new(client.clone(), Collection::all(NODES_PATH));
-        let of_services = Reflector::new(client.clone(), Collection::all(SERVICES_PATH));
+        let of_pods = self.reflector(client, PODS_PATH);
+        let of_nodes = self.reflector(client, NODES_PATH);
+        let of_services = self.reflector(client, SERVICES_PATH);
         let tasks = [
             self.spawn(of_pods.run(pods)),
             self.spawn(of_nodes.run(nodes)),

@@ -17,6 +17,7 @@ use fedrs_api::{
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use planted_bugs::{PlantedBug, is_planted};
 
 pub(crate) use self::{
     entry::Entry,
@@ -195,7 +196,9 @@ impl State {
     pub(crate) fn begin_pods(&mut self, member: &str) {
         self.with_member(member, |member| {
             member.begin_list();
-            None
+            let forgets = is_planted(PlantedBug::EndpointsForgottenByRelist);
+            let forgotten = forgets.then(|| member.remove_unlisted());
+            forgotten.unwrap_or_default()
         });
     }
 

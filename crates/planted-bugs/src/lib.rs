@@ -40,11 +40,15 @@ pub enum PlantedBug {
     StartedUpdatesForgottenByRestart,
     /// Evictions of a LocalReplicaSet begin beside the budget.
     EvictionsBesideTheBudget,
+    /// When a member is listed again, discovery begins by forgetting its endpoints.
+    EndpointsForgottenByRelist,
+    /// Endpoints that go while the watch of a member is away stay after the next list.
+    EndpointsKeptByRelist,
 }
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -60,6 +64,8 @@ impl PlantedBug {
         Self::SpeedForgottenByRestart,
         Self::StartedUpdatesForgottenByRestart,
         Self::EvictionsBesideTheBudget,
+        Self::EndpointsForgottenByRelist,
+        Self::EndpointsKeptByRelist,
     ];
 }
 

@@ -210,6 +210,12 @@ impl Faults {
         self.add(requests, times, Some(status));
     }
 
+    /// Takes back the rejections of exactly these requests that are left.
+    pub fn refuse_no_more(&self, requests: &RequestMatcher) {
+        let is_other = |rule: &Rule| rule.refusal.is_none() || rule.requests != *requests;
+        self.switch(|switches| switches.rules.retain(is_other));
+    }
+
     /// Loses the responses to the next `times` matching requests, which do take effect.
     pub fn lose_responses(&self, requests: RequestMatcher, times: u32) {
         self.add(requests, times, None);

@@ -15,7 +15,7 @@ use planted_bugs::{PlantedBug, plant};
 use crate::{
     batch::{Batch, Failure, run_batch},
     local::generate_local,
-    plan::generate,
+    plan::{generate, generate_discovery},
     planted,
     print::Print,
     report::{FailureKind, timeline},
@@ -34,6 +34,9 @@ const PROGRESS: Duration = Duration::from_secs(10);
 ///
 /// With --local, each seed is one cluster with LocalReplicaSets, for the controller of `fedrs replica-set-controller`.
 ///
+/// With --discovery, `fedrs discovery` runs beside the controllers, with an EndpointSet for each set, and each of its answers is
+/// compared with what was true of the pods.
+///
 /// A failure is printed with its seed, the shortest list of steps that still causes it, and a timeline. The exit code is 10 if
 /// the controller panicked, 11 if a write was wrong, 12 if the desired state was not reached, 13 if a seed gave two
 /// different runs.
@@ -48,6 +51,9 @@ const PROGRESS: Duration = Duration::from_secs(10);
 
   # Simulate 1000 clusters with LocalReplicaSets
   fedrs simulate --local --seeds 1000
+
+  # Simulate 1000 federations with discovery
+  fedrs simulate --discovery --seeds 1000
 
   # Print everything that happens in one of them
   fedrs simulate --seed 17 --trace
@@ -80,6 +86,9 @@ pub struct SimulateArgs {
     /// Simulate single clusters with LocalReplicaSets instead of federations; also for --plan
     #[arg(long, conflicts_with_all = ["config", "rollouts"])]
     local: bool,
+    /// Also simulate discovery, in federations with rollouts
+    #[arg(long, conflicts_with_all = ["plan", "rollouts", "local"])]
+    discovery: bool,
     /// Print the trace of each run
     #[arg(long)]
     trace: bool,
@@ -120,6 +129,9 @@ impl SimulateArgs {
         }
         if self.local {
             return self.run_all(jobs, generate_local, print);
+        }
+        if self.discovery {
+            return self.run_all(jobs, |seed| generate_discovery(seed, config), print);
         }
         self.run_all(jobs, |seed| generate(seed, config, self.rollouts), print)
     }

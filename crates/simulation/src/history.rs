@@ -3,7 +3,7 @@
 use tokio::time::{Duration, Instant};
 
 /// No decision is based on older values.
-const KEPT: Duration = Duration::from_secs(3600);
+pub(crate) const KEPT: Duration = Duration::from_secs(3600);
 
 /// A value over time.
 #[derive(Clone, Debug)]

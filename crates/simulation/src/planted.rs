@@ -9,7 +9,7 @@ use crate::{
     batch::run_batch,
     checks::{Invariant, Violation},
     local::generate_local,
-    plan::generate,
+    plan::{generate, generate_discovery},
     print::Print,
     run::Outcome,
     scenario::Scenario,
@@ -39,9 +39,11 @@ enum Mode {
     Rollouts,
     /// Of single clusters with LocalReplicaSets.
     Local,
+    /// Of federations with discovery.
+    Discovery,
 }
 
-const BUGS: [Planted; 15] = {
+const BUGS: [Planted; 17] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
@@ -62,9 +64,16 @@ const BUGS: [Planted; 15] = {
             ..of(bug, seed, violates)
         }
     }
+    const fn of_discovery(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
+        Planted {
+            mode: Mode::Discovery,
+            ..of(bug, seed, violates)
+        }
+    }
     use Invariant as I;
     use PlantedBug as B;
     const DIP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown];
+    const LOST: &[Invariant] = &[I::NoLostEndpoint, I::NoEmptyAnswer];
     const GIVEN_UP: &[Invariant] = &[I::NoDip, I::NoRelianceOnUnknown, I::Settled];
     [
         of(B::UnknownMembersBySpec, 27, DIP),
@@ -82,6 +91,8 @@ const BUGS: [Planted; 15] = {
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
         of_local(B::StartedUpdatesForgottenByRestart, 50, &[I::Speed]),
         of_local(B::EvictionsBesideTheBudget, 7, &[I::Budget]),
+        of_discovery(B::EndpointsForgottenByRelist, 3, LOST),
+        of_discovery(B::EndpointsKeptByRelist, 10, &[I::TrueEndpoints]),
     ]
 };
 
@@ -107,6 +118,7 @@ pub(crate) fn find_all(config: &Config, seeds: u64, jobs: usize, print: Print<'_
             Mode::Federation => look.describe(&|seed| generate(seed, config, false)),
             Mode::Rollouts => look.describe(&|seed| generate(seed, config, true)),
             Mode::Local => look.describe(&generate_local),
+            Mode::Discovery => look.describe(&|seed| generate_discovery(seed, config)),
         };
         missed += u32::from(text.is_none());
         let text = text.unwrap_or_else(|| format!("not found by {seeds} seeds"));

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use federation_controller::config::Config;
-use simulation::{Plan, Scenario, generate, generate_local, run, timeline};
+use simulation::{Plan, Scenario, generate, generate_discovery, generate_local, run, timeline};
 
 /// The directory of plans that have failed once.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plans");
@@ -12,6 +12,16 @@ const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plans");
 fn the_first_seeds_pass_and_give_the_same_trace_again() {
     for seed in 1..=2 {
         let plan = generate(seed, &Config::default(), false);
+        let outcome = run(&plan);
+        assert_eq!(outcome.violation, None, "{}", timeline(&outcome));
+        assert_eq!(run(&plan).trace.to_string(), outcome.trace.to_string());
+    }
+}
+
+#[test]
+fn d3_the_first_seeds_of_discovery_pass_and_give_the_same_trace_again() {
+    for seed in 1..=3 {
+        let plan = generate_discovery(seed, &Config::default());
         let outcome = run(&plan);
         assert_eq!(outcome.violation, None, "{}", timeline(&outcome));
         assert_eq!(run(&plan).trace.to_string(), outcome.trace.to_string());

@@ -10,6 +10,7 @@
 mod belief;
 mod bounds;
 mod capacity;
+pub(crate) mod endpoints;
 mod late;
 mod left_behind;
 mod loans;

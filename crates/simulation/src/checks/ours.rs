@@ -1,6 +1,6 @@
 //! What the controller may change: what belongs to a set, and what a set adopts (F29, F30).
 
-use fedrs_api::SetKind;
+use fedrs_api::{SetKind, annotations::POD_DELETION_COST};
 use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 
@@ -63,7 +63,7 @@ fn changed_more_than_labels(what: &str, change: &Change) -> Option<String> {
     let (Some(old), Some(new)) = (&change.old, &change.new) else {
         return Some(format!("{what}: created or deleted"));
     };
-    (others(old) != others(new)).then(|| format!("{what}: changed in more than labels of fedrs"))
+    (others(old) != others(new)).then(|| format!("{what}: changed in more than fedrs may change"))
 }
 
 /// Whether a ReplicaSet is of the local Deployment of a set.
@@ -90,7 +90,7 @@ fn controller_of(object: &Object) -> Option<String> {
     Some(format!("{} {}", text("kind"), text("name")))
 }
 
-/// An object without what fedrs may change in it.
+/// An object without what fedrs may change in it: its own labels and annotations, and which pods go first.
 fn others(object: &Object) -> Value {
     let mut object = Value::clone(object);
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -99,7 +99,7 @@ fn others(object: &Object) -> Value {
         for field in ["labels", "annotations"] {
             let texts = metadata.get_mut(field).and_then(Value::as_object_mut);
             let is_empty = texts.is_none_or(|texts| {
-                texts.retain(|key, _| !key.starts_with(PREFIX));
+                texts.retain(|key, _| !key.starts_with(PREFIX) && key != POD_DELETION_COST);
                 texts.is_empty()
             });
             if is_empty {

@@ -33,6 +33,14 @@ pub enum Invariant {
     BoundedRate,
     /// Only the holder of the Lease writes.
     OneWriter,
+    /// What is answered of a pod was true of it, not longer ago than what is known of its cluster may be old (D1 to D3).
+    TrueEndpoints,
+    /// No endpoint that serves is missing in an answer (D3).
+    NoLostEndpoint,
+    /// No set with a pod that serves is answered as empty, or not at all (D3).
+    NoEmptyAnswer,
+    /// Versions of answers only grow, and each has one content (D3).
+    VersionsGrow,
     /// The controller does not panic.
     NoPanic,
     /// When faults stop, the desired state is reached.
@@ -60,6 +68,10 @@ impl fmt::Display for Invariant {
             Self::NothingLeft => "nothing left",
             Self::BoundedRate => "bounded rate",
             Self::OneWriter => "one writer",
+            Self::TrueEndpoints => "true endpoints",
+            Self::NoLostEndpoint => "no lost endpoint",
+            Self::NoEmptyAnswer => "no empty answer",
+            Self::VersionsGrow => "versions grow",
             Self::NoPanic => "no panic",
             Self::Reached => "reached",
             Self::Settled => "settled",

@@ -22,6 +22,8 @@ pub(crate) enum OutageKind {
     Connection,
     /// Requests get responses, but events are missing, which silence shows: then all is listed.
     Events,
+    /// Requests for lists and watches are rejected, while open watches go on.
+    Rejections,
     /// Responses are wrong, which nothing shows.
     Lies,
     /// Its credentials are withdrawn on the host: the controller knows once it sees the host, and sees the cluster until then.

@@ -201,6 +201,25 @@ pub enum Action {
         /// How long.
         ms: u64,
     },
+    /// Discovery ends, and starts again later.
+    RestartDiscovery {
+        /// Which snapshots there are then.
+        disk: Disk,
+        /// How long it does not run.
+        down_ms: u64,
+    },
+}
+
+/// The snapshots of discovery when it starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Disk {
+    /// It has written the last ones when it ended.
+    Written,
+    /// It was killed: there are those of up to 10 s before.
+    Kept,
+    /// There are none.
+    Lost,
 }
 
 fn first() -> u32 {
@@ -243,6 +262,8 @@ pub enum Fault {
     NoKubeconfig,
     /// Half of all responses and of the events of watches have random mutations.
     Mutations,
+    /// Requests for lists and watches are rejected.
+    ReadsRejected,
 }
 
 impl Action {
@@ -273,7 +294,7 @@ impl Action {
             | Self::BackUp { cluster }
             | Self::Restore { cluster } => vec![cluster],
             Self::StepClock { clock, .. } => vec![clock],
-            Self::Crash { .. } | Self::Suspend { .. } => Vec::new(),
+            Self::Crash { .. } | Self::Suspend { .. } | Self::RestartDiscovery { .. } => Vec::new(),
         }
     }
 }
@@ -295,7 +316,8 @@ impl Action {
             | Self::CutWatches { .. }
             | Self::Compact { .. }
             | Self::Crash { .. }
-            | Self::Suspend { .. } => Duration::ZERO,
+            | Self::Suspend { .. }
+            | Self::RestartDiscovery { .. } => Duration::ZERO,
             Self::EditMember { .. } | Self::EditLocalSet { .. } => Duration::from_secs(60),
             // Pods of nodes that stop are replaced after minutes.
             _ => Duration::from_secs(900),
@@ -398,6 +420,9 @@ impl fmt::Display for Action {
             Self::Suspend { process, ms } => {
                 write!(to, "controller {process}: election stops for {ms} ms")
             }
+            Self::RestartDiscovery { disk, down_ms } => {
+                write!(to, "discovery {disk}, restarts after {down_ms} ms")
+            }
         }
     }
 }
@@ -431,6 +456,17 @@ impl fmt::Display for Fault {
             Self::NoControllerManager => "stopped controller manager",
             Self::NoKubeconfig => "missing kubeconfig",
             Self::Mutations => "mutated responses",
+            Self::ReadsRejected => "rejected lists and watches",
+        })
+    }
+}
+
+impl fmt::Display for Disk {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Written => "ends",
+            Self::Kept => "is killed",
+            Self::Lost => "loses its disk",
         })
     }
 }

@@ -55,6 +55,7 @@ pub fn generate(seed: u64, config: &Config, rollouts: bool) -> Plan {
         seed,
         config: initial::config(seed, config),
         candidates,
+        discovery: false,
         trial: Some(trial),
         members,
         sets,

@@ -10,6 +10,7 @@
 //! no effect, and the trace says so.
 
 mod action;
+mod discovery;
 mod generate;
 mod initial;
 mod kind;
@@ -23,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use action::crash;
-pub use action::{Action, Fault, Selected};
+pub use action::{Action, Disk, Fault, Selected};
+pub use discovery::generate_discovery;
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
 pub(crate) use rollouts::recovered as recovered_rollout;
@@ -41,6 +43,9 @@ pub struct Plan {
     /// How many controllers take part in the election; 0 is one controller without an election.
     #[serde(default)]
     pub candidates: u32,
+    /// Whether discovery runs beside the controllers, with an EndpointSet for each set.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discovery: bool,
     /// The members.
     pub members: Vec<MemberPlan>,
     /// The sets, which are created at the start.
@@ -142,11 +147,16 @@ mod tests {
     #[test]
     fn plans_are_the_same_after_they_were_written_and_read() {
         for seed in 0..200 {
-            let plan = generate(seed, &Config::default(), true);
-            let json = plan.to_json();
-            let read = Plan::from_json(&json).unwrap();
-            assert_eq!(read, plan);
-            assert_eq!(read.to_json(), json);
+            let config = Config::default();
+            for plan in [
+                generate(seed, &config, true),
+                generate_discovery(seed, &config),
+            ] {
+                let json = plan.to_json();
+                let read = Plan::from_json(&json).unwrap();
+                assert_eq!(read, plan);
+                assert_eq!(read.to_json(), json);
+            }
         }
     }
 

@@ -109,6 +109,10 @@ impl Runner {
             }
             Action::Restore { cluster } => self.restore(cluster).await,
             Action::Suspend { process, ms } => self.suspend(*process, *ms),
+            Action::RestartDiscovery { disk, down_ms } => {
+                let down = Duration::from_millis(*down_ms);
+                self.restart_discovery(*disk, down).await;
+            }
             Action::DelayChanges { member, times, ms } => {
                 let delay = Duration::from_millis(*ms);
                 self.recorder.delay_changes(member, *times, delay);
@@ -329,5 +333,6 @@ impl Runner {
         }
         self.processes.crash_no_more();
         self.start_controllers();
+        self.start_discovery();
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::Duration;
 
 use super::runner::{Runner, Timer};
 use crate::{
-    checks::{Observed, OutageKind, RESTORED},
+    checks::{Observed, OutageKind, RESTORED, endpoints::Hindrance},
     hostile::Attack,
     join::{MEMBERS_PATH, secret_name},
     plan::{Action, Fault},
@@ -19,7 +19,7 @@ use crate::{
 /// How long after the API server the nodes start.
 const NODES_BOOT: Duration = Duration::from_secs(35);
 /// The first requests to an API server that starts are rejected: it has not read yet who may do what.
-const STARTING: u32 = 6;
+pub(super) const STARTING: u32 = 6;
 /// By this time the controller has noticed that the watches of the host, from versions that no longer exist, are silent.
 const HOST_RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// By this time it has compared the version of a member with the one that it knows.
@@ -47,6 +47,7 @@ impl Runner {
                 | Fault::ReplicaSetsSilent
                 | Fault::NodesSilent => OutageKind::Events,
                 Fault::Mutations => OutageKind::Lies,
+                Fault::ReadsRejected => OutageKind::Rejections,
                 Fault::NoKubeconfig if self.federation.joined.contains(cluster) => {
                     OutageKind::Withdrawn
                 }
@@ -57,6 +58,7 @@ impl Runner {
             };
             self.recorder.observe(observe);
         }
+        self.switch_for_discovery(cluster, fault, on);
         if on {
             self.count(&fault.to_string());
         }
@@ -93,6 +95,20 @@ impl Runner {
                 let seed = cluster.bytes().map(u64::from).sum();
                 let attack = on.then_some(Attack::Mutations(seed));
                 self.hostile[cluster].set_attack(attack);
+            }
+            Fault::ReadsRejected => {
+                for (verb, code, reason) in [
+                    (Verb::List, 403, "Forbidden"),
+                    (Verb::Watch, 500, "InternalError"),
+                ] {
+                    let requests = RequestMatcher::all().verb(verb);
+                    if on {
+                        let status = Status::new(code, reason, "a fault");
+                        faults.refuse(requests, u32::MAX, status);
+                    } else {
+                        faults.refuse_no_more(&requests);
+                    }
+                }
             }
         }
     }
@@ -191,6 +207,7 @@ impl Runner {
         };
         self.recorder
             .observe(|observed| observed.set_unobservable(cluster, RESTORED, true));
+        self.restore_for_discovery(cluster);
         self.federation.cluster(cluster).restore(backup);
         let (seen_after, what) = if cluster == HOST {
             (HOST_RESTORE_SEEN, "restored hosts")
@@ -242,6 +259,13 @@ impl Runner {
             let fails = latency >= observed.config().probe.timeout;
             observed.set_unobservable(cluster, ("slow", OutageKind::Connection), fails);
         });
+        self.recorder.observe_answers(|answers| {
+            if latency.is_zero() {
+                answers.end(cluster, "slow", Duration::ZERO);
+            } else {
+                answers.begin(cluster, Hindrance::Watches, "slow");
+            }
+        });
     }
 
     /// A fault of requests.
@@ -277,8 +301,14 @@ impl Runner {
             }
             Action::CutWatches { cluster } => {
                 self.federation.cluster(cluster).faults().cut_watches();
+                self.recorder
+                    .observe_answers(|answers| answers.watches_break(cluster));
             }
-            Action::Compact { cluster } => self.federation.cluster(cluster).faults().compact(),
+            Action::Compact { cluster } => {
+                self.federation.cluster(cluster).faults().compact();
+                self.recorder
+                    .observe_answers(|answers| answers.watches_break(cluster));
+            }
             _ => {}
         }
     }

@@ -10,6 +10,8 @@
 
 mod actions;
 mod describe;
+mod discovery;
+mod discovery_steps;
 mod failures;
 mod faults;
 mod goal;
@@ -110,6 +112,9 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
         for set in &plan.sets {
             runner.create_set(&set.name).await;
         }
+        if plan.discovery {
+            runner.begin_discovery().await;
+        }
         for step in &plan.steps {
             let at = start + Duration::from_millis(step.at_ms);
             runner.wait_until(at).await;
@@ -119,6 +124,9 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
         runner.wait_until(end).await;
         if let Some(core) = &plan.core {
             runner.recover(core).await;
+            if plan.discovery {
+                runner.settle_discovery(core).await;
+            }
             let goal = goal::check(runner, core, plan).await;
             if let Some((goal, trial)) = goal.zip(plan.trial.as_ref()) {
                 trial::carry_out(runner, &goal, trial).await;

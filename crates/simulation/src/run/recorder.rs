@@ -23,7 +23,10 @@ use super::{
 };
 use crate::{
     changes::next_changes,
-    checks::{self, Invariant, Observed, RESTORED, Violation},
+    checks::{
+        self, Invariant, Observed, RESTORED, Violation,
+        endpoints::{Answer, Answers},
+    },
     crash::DelayedRequest,
     set_kind,
     sim_federation::HOST,
@@ -47,6 +50,8 @@ struct State {
     /// When the host was last restored.
     host_restored: Option<Instant>,
     observed: Observed,
+    /// What discovery answers, if it runs.
+    answers: Option<Answers>,
     /// How many of the next changes of ReplicaSets arrive late, and after which time, by member.
     delays: BTreeMap<String, (u32, Duration)>,
     trace: Trace,
@@ -60,7 +65,12 @@ struct State {
 
 impl Recorder {
     /// Records the changes of these clusters from now on.
-    pub(crate) fn start(clusters: &[(String, Api)], observed: Observed, elects: bool) -> Self {
+    pub(crate) fn start(
+        clusters: &[(String, Api)],
+        observed: Observed,
+        answers: Option<Answers>,
+        elects: bool,
+    ) -> Self {
         let changes = |clusters: &[(String, Api)]| {
             let changes = clusters
                 .iter()
@@ -75,6 +85,7 @@ impl Recorder {
                 holder: String::new(),
                 host_restored: None,
                 observed,
+                answers,
                 delays: BTreeMap::new(),
                 trace: Trace::starting(),
                 violations: Vec::new(),
@@ -134,6 +145,43 @@ impl Recorder {
         // What happened before is known first.
         state.read_changes(None);
         change(&mut state.observed)
+    }
+
+    /// Changes what is known of discovery, if it runs.
+    pub(crate) fn observe_answers(&self, change: impl FnOnce(&mut Answers)) {
+        let mut state = self.state.lock();
+        if state.answers.is_none() {
+            return;
+        }
+        // What happened before is known first.
+        state.read_changes(None);
+        if let Some(answers) = &mut state.answers {
+            change(answers);
+        }
+    }
+
+    /// What keeps discovery from knowing changes of the host and of these members at once.
+    pub(crate) fn hinders_discovery(&self, members: &[String]) -> Vec<String> {
+        let state = self.state.lock();
+        let answers = state.answers.as_ref();
+        answers.map_or_else(Vec::new, |answers| answers.hindered(members))
+    }
+
+    /// Discovery answers this for a set.
+    pub(crate) fn answers(&self, set: &str, answer: &Answer) {
+        let mut state = self.state.lock();
+        state.read_changes(None);
+        let Some(answers) = &mut state.answers else {
+            return;
+        };
+        let (wrong, shown) = answers.answered(set, answer);
+        if let Some(text) = shown {
+            state.trace.add(Topic::Pods, text);
+        }
+        if let Some(violation) = wrong {
+            state.violate(violation);
+            self.report(&state);
+        }
     }
 
     /// Has the next changes of ReplicaSets in a member arrive late.
@@ -263,6 +311,9 @@ impl State {
                 if let Some(write) = written {
                     self.written(write, &change);
                 }
+                if let Some(answers) = &mut self.answers {
+                    answers.changed(cluster, &change);
+                }
                 if cluster == HOST {
                     self.host_changed(&change);
                     continue;
@@ -291,6 +342,9 @@ impl State {
             "the log of changes is long enough for what happens at one time"
         );
         let api = &self.apis[cluster];
+        if let Some(answers) = &mut self.answers {
+            answers.restored(cluster, api);
+        }
         if cluster == HOST {
             // Who held the Lease then may not hold it any more.
             self.holder.clear();

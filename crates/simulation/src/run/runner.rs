@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use sim_cluster::{Faults, Object, Snapshot};
 use tokio::time::{Duration, Instant};
 
-use super::{processes::Processes, recorder::Recorder, timers::Timers};
+use super::{
+    discovery::DiscoveryProcess, processes::Processes, recorder::Recorder, timers::Timers,
+};
 use crate::{
-    checks::{Invariant, Observed, RESTORED, Violation},
+    checks::{Invariant, Observed, RESTORED, Violation, endpoints::Answers},
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::user_request,
@@ -28,6 +30,8 @@ pub(super) struct Runner {
     pub(super) recorder: Recorder,
     /// The controllers.
     pub(super) processes: Processes,
+    /// Discovery, if the plan has it.
+    pub(super) discovery: Option<DiscoveryProcess>,
     /// The sets of the plan.
     pub(super) sets: Vec<SetPlan>,
     /// The hostile API servers between the controller and each member.
@@ -59,6 +63,8 @@ pub(super) enum Timer {
     RestoreSeen(String),
     /// Starts the nodes of a member.
     StartNodes(String),
+    /// Starts discovery.
+    StartDiscovery,
 }
 
 impl Runner {
@@ -90,6 +96,7 @@ impl Runner {
             }
         }
         let observed = Observed::new(&plan.config, &sets, &members);
+        let answers = plan.discovery.then(|| Answers::new(&sets, &members));
         let mut clusters = vec![(HOST.to_owned(), federation.host().api().clone())];
         let mut hostile = BTreeMap::new();
         for name in members {
@@ -99,13 +106,19 @@ impl Runner {
             federation.intercept(name, move |honest| hostile_server.client(honest));
             hostile.insert(name.to_owned(), switch);
         }
-        let recorder = Recorder::start(&clusters, observed, plan.candidates > 0);
+        let recorder = Recorder::start(&clusters, observed, answers, plan.candidates > 0);
         let files = plan.members.iter().filter(|member| !member.joined);
         let files = files.map(|member| member.name.clone()).collect();
         let processes = Processes::new(plan.candidates, files, recorder.clone());
+        let discovery = plan.discovery.then(|| {
+            let sets = plan.sets.iter().map(|set| set.name.clone()).collect();
+            let members = plan.members.iter().map(|member| member.name.clone());
+            DiscoveryProcess::new(plan.seed, sets, members.collect(), recorder.clone())
+        });
         Self {
             federation,
             recorder,
+            discovery,
             down: vec![Duration::ZERO; processes.count()],
             processes,
             sets: plan.sets.clone(),
@@ -173,6 +186,7 @@ impl Runner {
                 .observe(|observed| observed.set_unobservable(&cluster, RESTORED, false)),
             Timer::Resume(number) => self.processes.suspend(number, false),
             Timer::StartNodes(member) => self.start_nodes(&member),
+            Timer::StartDiscovery => self.start_discovery(),
         }
     }
 
