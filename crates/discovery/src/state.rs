@@ -174,12 +174,22 @@ impl State {
 
     /// A kind of the host has been listed, may be stale from now on, or has caught up.
     pub(crate) fn refresh_host(&mut self, kind: &str, change: impl FnOnce(&mut Freshness)) {
+        let was_known = self.is_host_known();
         if let Some(freshness) = self.host.get_mut(kind) {
             change(freshness);
+        }
+        if !was_known && self.is_host_known() {
+            self.find_sets_of_all();
         }
         if let Some(changes) = &mut self.recorded {
             changes.currency = true;
         }
+    }
+
+    /// Whether all kinds of the host have been listed. Until then nothing is answered, and a set does not look for its pods: each would
+    /// look at all of them, when then each pod finds its sets.
+    fn is_host_known(&self) -> bool {
+        self.host.values().all(|freshness| freshness.is_known)
     }
 
     /// A pod of a member exists, was created or changed.
@@ -360,7 +370,8 @@ impl State {
         };
         let mut entry = Entry::new(set, spec, selectors, federated);
         entry.ended = Arc::clone(&self.ended);
-        for member in self.members.values() {
+        let is_host_known = self.is_host_known();
+        for member in self.members.values().filter(|_| is_host_known) {
             for pod in member.pods(&key.namespace) {
                 entry.refresh(&member.name, &pod.name, Some(pod));
             }

@@ -244,16 +244,22 @@ proptest! {
             prop_oneof![20 => event(), 1 => (0..2_usize).prop_map(Event::End)],
             0..40,
         ),
+        unlisted in 0..10_usize,
     ) {
-        let (mut state, mut model) = (State::default(), Model::default());
+        let (mut state, mut model) = (State::of_kinds(["sets"]), Model::default());
         for member in ["m0", "m1"] {
             state.add_member(&member.into());
         }
-        for event in &events {
+        for (index, event) in events.iter().enumerate() {
             let before = endpoints(&state);
             state.take_changed();
             apply(&mut state, event);
             model.apply(event);
+            if index < unlisted {
+                continue;
+            }
+            // At first, with all that has happened before the host was known.
+            state.refresh_host("sets", Freshness::listed);
             let now = endpoints(&state);
             prop_assert_eq!(&now, &model.endpoints());
             // A set whose endpoints differ is published.

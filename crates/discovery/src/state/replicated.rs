@@ -47,6 +47,7 @@ impl State {
 
     /// The pods that the set `key` has are one's, or not any more, and so is its source.
     pub(super) fn record_selected(&mut self, key: &SetKey) {
+        let is_host_known = self.is_host_known();
         let Some(changes) = &mut self.recorded else {
             return;
         };
@@ -54,6 +55,10 @@ impl State {
             return;
         };
         changes.sources.extend(super::source_of(key, &entry.set));
+        if !is_host_known {
+            // They are recorded when they find the set.
+            return;
+        }
         for member in self.members.values() {
             for pod in member.pods(&key.namespace).filter(|pod| entry.selects(pod)) {
                 changes.pod(&member.name, &key.namespace, &pod.name);

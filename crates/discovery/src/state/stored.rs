@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::State;
 use crate::{
     freshness::Freshness,
-    kept::{KeptHost, KeptMember, LoadedMember, LoadedSnapshots, Mark},
+    kept::{KeptHost, KeptMember, KeptPods, LoadedMember, LoadedSnapshots, Mark},
     member::Member,
     pod::Labels,
     set::SetKey,
@@ -44,7 +44,25 @@ impl State {
 
     fn load_member(&mut self, loaded: LoadedMember) {
         let name = Arc::clone(&loaded.member.name);
-        for (namespace, pods) in &loaded.member.pods {
+        self.find_sets(&name, &loaded.member.pods);
+        self.members.insert(name, Member::loaded(loaded));
+        self.have_members_changed = true;
+    }
+
+    /// Each pod of all members finds its sets.
+    pub(super) fn find_sets_of_all(&mut self) {
+        let members = self.members.values();
+        let pods: Vec<_> = members
+            .map(|member| (Arc::clone(&member.name), member.kept()))
+            .collect();
+        for (member, pods) in &pods {
+            self.find_sets(member, pods);
+        }
+    }
+
+    /// Each of these pods of a member finds its sets.
+    fn find_sets(&mut self, member: &Arc<str>, pods: &KeptPods) {
+        for (namespace, pods) in pods {
             // Pods with the same labels have the same sets.
             let mut sets = HashMap::<*const Labels, Vec<SetKey>>::new();
             for pod in pods {
@@ -52,13 +70,16 @@ impl State {
                     let candidates = self.index.candidates(namespace, &pod.labels);
                     candidates.cloned().collect()
                 });
+                if let Some(changes) = &mut self.recorded
+                    && !keys.is_empty()
+                {
+                    changes.pod(member, namespace, &pod.name);
+                }
                 for key in keys {
-                    self.refresh(key, &name, &pod.name, Some(pod));
+                    self.refresh(key, member, &pod.name, Some(pod));
                 }
             }
         }
-        self.members.insert(name, Member::loaded(loaded));
-        self.have_members_changed = true;
     }
 
     /// How many snapshots are in use: of the host, and of members.

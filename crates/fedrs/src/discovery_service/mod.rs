@@ -132,7 +132,8 @@ pub(crate) async fn run(args: DiscoveryArgs) -> anyhow::Result<ExitCode> {
                 namespace: namespace.clone(),
             };
             let members = MemberSource::of(args.members, host, joined);
-            Source::Clusters(members, Discovery::start_from(loaded, host, patience))
+            let discovery = Discovery::start_from(loaded, host, patience);
+            Source::Clusters(members, Box::new(discovery))
         }
         None => Source::upstreams(args.upstreams, loaded, patience, &mut registry)?,
     };

@@ -87,7 +87,7 @@ pub(super) async fn host(
 /// Where the picture comes from.
 pub(super) enum Source {
     /// The host and the members.
-    Clusters(MemberSource, Discovery),
+    Clusters(MemberSource, Box<Discovery>),
     /// Other replicas.
     Upstreams {
         upstreams: Upstreams,
@@ -124,7 +124,7 @@ impl Source {
     pub(super) async fn follow(self, cancel: CancellationToken) {
         match self {
             Self::Clusters(source, discovery) => {
-                members::follow(source, discovery, cancel).await;
+                members::follow(source, *discovery, cancel).await;
             }
             Self::Upstreams {
                 upstreams,
