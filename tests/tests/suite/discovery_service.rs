@@ -28,13 +28,16 @@ fn client(replicas: &[DiscoveryProcess], directory: &Path, token: &str) -> Resol
         .unwrap()
 }
 
+/// How long an answer may take: what a member that has hung for a while has, is known within 4 minutes.
+const PATIENCE: u64 = 240;
+
 async fn until(
     env: &TestEnvironment,
     endpoints: &Endpoints,
     what: &str,
     is: fn(&Resolved) -> bool,
 ) {
-    env.wait_until(what, 60, async |_| {
+    env.wait_until(what, PATIENCE, async |_| {
         let resolved = endpoints.current();
         resolved.is_some_and(|resolved| is(&resolved))
     })
