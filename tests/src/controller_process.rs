@@ -12,7 +12,7 @@ use tokio::{
     time::{Duration, Instant, sleep},
 };
 
-use crate::measured_process::MeasuredProcess;
+use crate::{measured_process::MeasuredProcess, ports::free_ports};
 
 /// How long a controller may take to start.
 const START: Duration = Duration::from_secs(60);
@@ -91,10 +91,8 @@ impl Program {
 
     /// Starts it; controllers without an election.
     pub fn start(&self) -> anyhow::Result<Controller> {
-        // Free now, and probably still when the controller listens.
-        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-        let address = listener.local_addr()?.to_string();
-        drop(listener);
+        let [address] = free_ports()?;
+        let address = address.to_string();
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).args(["--listen", &address]);
         let process = MeasuredProcess::start(&mut command, &self.log)?;

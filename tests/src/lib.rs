@@ -14,12 +14,14 @@ mod local_manifests;
 pub mod measured_cluster;
 pub mod measured_federation;
 pub mod measured_process;
+mod ports;
 pub mod recorded;
 pub mod scenario;
 mod seeds;
 pub mod test_environment;
 mod watcher;
 
+pub use ports::free_ports;
 pub use seeds::seeds;
 pub use simulation::*;
 pub use watcher::ReadyWatcher;

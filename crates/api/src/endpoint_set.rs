@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     closed_set::closed_set,
     compact::is_default,
+    object_key::SetKind,
     rules::{IS_NO_NAME, NAME_RULE},
 };
 
@@ -147,6 +148,24 @@ pub struct EndpointSource {
     /// Selects pods by their labels; must not be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
+}
+
+impl EndpointSource {
+    /// The pods of a federated set.
+    #[must_use]
+    pub fn of_set(kind: SetKind, name: &str) -> Self {
+        let name = Some(name.to_owned());
+        match kind {
+            SetKind::FederatedReplicaSet => Self {
+                federated_replica_set: name,
+                ..Self::default()
+            },
+            SetKind::FederatedDeployment => Self {
+                federated_deployment: name,
+                ..Self::default()
+            },
+        }
+    }
 }
 
 /// A port of each endpoint.

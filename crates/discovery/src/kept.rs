@@ -21,6 +21,20 @@ pub struct LoadedSnapshots {
     pub(crate) version: u64,
 }
 
+impl LoadedSnapshots {
+    /// Takes the snapshot of the host, which was written with this version.
+    pub(crate) fn put_host(&mut self, (host, version): (KeptHost, u64)) {
+        self.host = Some(host);
+        self.version = self.version.max(version);
+    }
+
+    /// Takes the snapshot of a member, which was written with this version.
+    pub(crate) fn put_member(&mut self, (member, version): (LoadedMember, u64)) {
+        self.members.push(member);
+        self.version = self.version.max(version);
+    }
+}
+
 /// What is known of the host. Cheap to copy from the state.
 #[derive(Debug)]
 pub(crate) struct KeptHost {

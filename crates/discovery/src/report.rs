@@ -68,13 +68,14 @@ impl SetReport {
             .filter(|pod| entry.selects(pod))
             .collect();
         let mut counts = BTreeMap::<&str, Counts>::new();
-        for endpoint in entry.endpoints() {
+        for (endpoint, is_omitted) in entry.all() {
             let counts = counts.entry(endpoint.cluster()).or_default();
-            counts.endpoints += 1;
-            counts.ready += usize::from(endpoint.is_ready(set));
-        }
-        for endpoint in entry.omitted() {
-            counts.entry(endpoint.cluster()).or_default().omitted += 1;
+            if is_omitted {
+                counts.omitted += 1;
+            } else {
+                counts.endpoints += 1;
+                counts.ready += usize::from(endpoint.is_ready(set));
+            }
         }
         let cluster = |member: &&Member| {
             let counts = counts.get(&*member.name).copied().unwrap_or_default();

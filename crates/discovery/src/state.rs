@@ -186,8 +186,8 @@ impl State {
         }
     }
 
-    /// Whether all kinds of the host have been listed. Until then nothing is answered, and a set does not look for its pods: each would
-    /// look at all of them, when then each pod finds its sets.
+    /// Whether all kinds of the host have been listed. Until then nothing is answered, and no set looks for its pods, each of which
+    /// would look at all of them: once it is known, each pod finds its sets.
     fn is_host_known(&self) -> bool {
         self.host.values().all(|freshness| freshness.is_known)
     }
@@ -368,12 +368,12 @@ impl State {
             Some(SourceKey::Set(federated)) => self.sources.get(&federated).cloned(),
             _ => None,
         };
-        let mut entry = Entry::new(set, spec, selectors, federated);
-        entry.ended = Arc::clone(&self.ended);
-        let is_host_known = self.is_host_known();
-        for member in self.members.values().filter(|_| is_host_known) {
-            for pod in member.pods(&key.namespace) {
-                entry.refresh(&member.name, &pod.name, Some(pod));
+        let mut entry = Entry::new(set, spec, selectors, federated, Arc::clone(&self.ended));
+        if self.is_host_known() {
+            for member in self.members.values() {
+                for pod in member.pods(&key.namespace) {
+                    entry.refresh(&member.name, &pod.name, Some(pod));
+                }
             }
         }
         self.sets.insert(key.clone(), entry);

@@ -28,8 +28,9 @@ const DEFAULT_OBJECTS: [(&str, &str); 3] = [
 ];
 /// The number of concurrent list requests.
 const CONCURRENT_LISTS: usize = 8;
-/// How often kinds are looked up again that change meanwhile, and how long after.
+/// How often the discovery is repeated while a group goes away.
 const MORE_ATTEMPTS: u32 = 5;
+/// The pause before it is.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The objects in `namespace` that users may need, as `kind/name`.

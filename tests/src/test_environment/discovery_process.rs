@@ -4,11 +4,12 @@
 
 use std::{fs, net::SocketAddr};
 
-use fedrs_api::{SetKind, names::DISCOVERY};
+use fedrs_api::{EndpointSource, names::DISCOVERY};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{TestEnvironment, program::Program, service_account};
+use crate::ports::free_ports;
 
 /// A replica of the service, which authorizes clients; it is killed when this is dropped.
 pub struct DiscoveryProcess {
@@ -35,9 +36,10 @@ impl TestEnvironment {
         let kubeconfig = service_account::kubeconfig(DISCOVERY, host, host).await;
         let file = directory.path().join("host.yaml");
         fs::write(file, kubeconfig).expect("a file can be written");
+        let [grpc] = free_ports().expect("an address is free");
         let mut process = DiscoveryProcess {
             directory,
-            grpc: free_port(),
+            grpc,
             program: None,
         };
         process.start();
@@ -55,14 +57,7 @@ impl TestEnvironment {
             Audience::Discovery => json!({ "audiences": ["fedrs-discovery"] }),
             Audience::ApiServer => json!({}),
         };
-        let wanted = json!({
-            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec,
-        });
-        let path = format!("{accounts}/{name}/token");
-        let answer = self.on_host("POST", &path, &wanted).await;
-        let answer = answer.expect("the account can be given a token");
-        let token = answer["status"]["token"].as_str();
-        token.unwrap_or_default().to_owned()
+        service_account::token(&self.host, (&self.namespace, name), &spec).await
     }
 
     /// Allows the ServiceAccount `account` to get the EndpointSet `set` on the host.
@@ -92,17 +87,13 @@ impl TestEnvironment {
 
     /// Creates an EndpointSet of this name, for the federated set `source`.
     pub async fn create_endpoint_set(&self, name: &str, source: &str) {
-        let field = match self.kind() {
-            SetKind::FederatedReplicaSet => "federatedReplicaSet",
-            SetKind::FederatedDeployment => "federatedDeployment",
-        };
         let path = format!(
             "/apis/fedrs.dev/v1alpha1/namespaces/{}/endpointsets",
             self.namespace
         );
         let set: Value = json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet", "metadata": { "name": name },
-            "spec": { "source": { field: source } },
+            "spec": { "source": EndpointSource::of_set(self.kind(), source) },
         });
         let made = self.on_host("POST", &path, &set).await;
         made.expect("an EndpointSet can be made");
@@ -141,11 +132,4 @@ impl DiscoveryProcess {
     pub fn server(&self) -> String {
         format!("http://{}", self.grpc)
     }
-}
-
-/// An address that is free now, and probably still when the process listens.
-fn free_port() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr();
-    address.expect("a bound socket has an address")
 }

@@ -12,6 +12,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use control_plane::{ControlPlane, Environment, Program, Programs, request};
 use fedrs_api::names::{CONTROLLER, SYSTEM_NAMESPACE};
+use kube::Client;
 use serde_json::{Value, json};
 
 use super::client::client;
@@ -52,15 +53,27 @@ pub(super) fn make(control_planes: &Environment, programs: &Programs) -> Result<
 
 /// A kubeconfig like `route`, with a new token of the `account` in the cluster that `direct` reaches.
 pub(super) async fn kubeconfig(account: &str, direct: &str, route: &str) -> String {
-    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{account}/token");
+    let spec = json!({ "expirationSeconds": TOKEN_SECONDS });
+    let token = token(&client(direct).await, (SYSTEM_NAMESPACE, account), &spec).await;
+    with_user(route, &json!({ "token": token }))
+}
+
+/// A new token of the account in a namespace, by a TokenRequest with this spec.
+pub(super) async fn token(
+    cluster: &Client,
+    (namespace, account): (&str, &str),
+    spec: &Value,
+) -> String {
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
     let wanted = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
-        "spec": { "expirationSeconds": TOKEN_SECONDS },
+        "spec": spec,
     });
-    let answer = request(&client(direct).await, "POST", &path, &wanted).await;
+    let answer = request(cluster, "POST", &path, &wanted).await;
     let answer = answer.expect("the account can be given a token");
-    with_user(route, &json!({ "token": answer["status"]["token"] }))
+    let token = answer["status"]["token"].as_str();
+    token.expect("the answer has it").to_owned()
 }
 
 /// The ID of a kubeconfig's token, as in audit logs.

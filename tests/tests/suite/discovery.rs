@@ -218,13 +218,9 @@ impl Traffic {
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let found = self.members[cluster].request::<Value>(request).await;
         let are_ready = |pod: &Value| {
-            let containers = pod["status"]["containerStatuses"]
-                .as_array()
-                .into_iter()
-                .flatten();
-            containers
-                .into_iter()
-                .all(|container| container["ready"] == true)
+            let containers = pod["status"]["containerStatuses"].as_array();
+            let mut containers = containers.into_iter().flatten();
+            containers.all(|container| container["ready"] == true)
         };
         found.is_ok_and(|pod| pod["metadata"]["deletionTimestamp"].is_null() && are_ready(&pod))
     }
@@ -237,41 +233,52 @@ struct Requests {
     failed: Vec<String>,
 }
 
-/// A set of 9 replicas whose clients have 4 seconds to leave those that go, with traffic.
-async fn start_traffic(
-    env: &TestEnvironment,
-    strategy: Value,
-) -> (Discovery, JoinHandle<Requests>, CancellationToken) {
+/// A set of 9 replicas whose clients have 4 seconds to leave those that go.
+fn draining() -> Value {
     let mut set = frs("web", 9, &even(true));
     set["spec"]["drainSeconds"] = 4.into();
-    if !strategy.is_null() {
-        set["spec"]["strategy"] = strategy;
-    }
-    env.run(&set).await;
-    let discovery = start(env).await;
-    let catalog = Arc::clone(discovery.catalog());
-    env.wait_until("all replicas are endpoints", 30, async |env| {
-        ready(&catalog, env) == Some(9)
-    })
-    .await;
-    let end = CancellationToken::new();
-    let traffic = Traffic::start(env, &catalog, end.clone());
-    (discovery, traffic, end)
+    set
 }
 
-async fn end_traffic(
-    (discovery, traffic, end): (Discovery, JoinHandle<Requests>, CancellationToken),
-) {
-    end.cancel();
-    let requests = traffic.await.unwrap();
-    assert!(requests.sent >= 50, "{requests:?}");
-    assert!(requests.failed.is_empty(), "{requests:?}");
-    discovery.stop().await;
+/// The service, and a client that sends requests all the time.
+struct Requesting {
+    discovery: Discovery,
+    traffic: JoinHandle<Requests>,
+    end: CancellationToken,
+}
+
+impl Requesting {
+    /// Runs the set of 9 replicas.
+    async fn start(env: &TestEnvironment, set: &Value) -> Self {
+        env.run(set).await;
+        let discovery = start(env).await;
+        let catalog = discovery.catalog();
+        env.wait_until("all replicas are endpoints", 30, async |env| {
+            ready(catalog, env) == Some(9)
+        })
+        .await;
+        let end = CancellationToken::new();
+        let traffic = Traffic::start(env, catalog, end.clone());
+        Self {
+            discovery,
+            traffic,
+            end,
+        }
+    }
+
+    /// No request has failed.
+    async fn end(self) {
+        self.end.cancel();
+        let requests = self.traffic.await.unwrap();
+        assert!(requests.sent >= 50, "{requests:?}");
+        assert!(requests.failed.is_empty(), "{requests:?}");
+        self.discovery.stop().await;
+    }
 }
 
 pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnvironment) {
-    let running = start_traffic(env, Value::Null).await;
-    let catalog = Arc::clone(running.0.catalog());
+    let requesting = Requesting::start(env, &draining()).await;
+    let catalog = Arc::clone(requesting.discovery.catalog());
 
     let away_from_c =
         json!({ "clusters": { "*": { "weight": 0 }, "a": { "weight": 1 }, "b": { "weight": 2 } } });
@@ -293,14 +300,15 @@ pub(crate) async fn d2_no_request_fails_while_replicas_move(env: &mut TestEnviro
         pods == 4
     })
     .await;
-    end_traffic(running).await;
+    requesting.end().await;
 }
 
 /// In place, and anew: pods take no requests while their containers restart, or once they are shut down.
 pub(crate) async fn d2_no_request_fails_while_local_replica_sets_roll(env: &mut TestEnvironment) {
-    let strategy = json!({ "rollingUpdate": { "maxUnavailable": 3, "maxSurge": 0 } });
-    let running = start_traffic(env, strategy).await;
-    let catalog = Arc::clone(running.0.catalog());
+    let mut set = draining();
+    set["spec"]["strategy"] = json!({ "rollingUpdate": { "maxUnavailable": 3, "maxSurge": 0 } });
+    let requesting = Requesting::start(env, &set).await;
+    let catalog = Arc::clone(requesting.discovery.catalog());
     let in_place = json!({ "name": "main", "image": "registry.example/main:2" });
     let mut anew = in_place.clone();
     anew["env"] = json!([{ "name": "MODE", "value": "other" }]);
@@ -314,5 +322,5 @@ pub(crate) async fn d2_no_request_fails_while_local_replica_sets_roll(env: &mut 
         .await;
         assert!(until_ready(&catalog, env, 9).await >= 6);
     }
-    end_traffic(running).await;
+    requesting.end().await;
 }

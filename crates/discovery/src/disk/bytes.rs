@@ -60,14 +60,10 @@ impl SnapshotBytes {
         let now = Timestamp::now();
         let mut loaded = LoadedSnapshots::default();
         if let Some(bytes) = &self.host {
-            let (host, version) = decode_host(bytes, now)?;
-            loaded.host = Some(host);
-            loaded.version = version;
+            loaded.put_host(decode_host(bytes, now)?);
         }
         for bytes in self.members.values() {
-            let (member, version) = decode_member(bytes, now)?;
-            loaded.members.push(member);
-            loaded.version = loaded.version.max(version);
+            loaded.put_member(decode_member(bytes, now)?);
         }
         Ok(loaded)
     }

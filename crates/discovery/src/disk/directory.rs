@@ -74,19 +74,15 @@ impl SnapshotDirectory {
             return Ok(());
         };
         let now = Timestamp::now();
-        let version = if name == HOST {
-            let (host, version) = decode_host(&bytes, now)?;
-            loaded.host = Some(host);
-            version
-        } else {
-            let (member, version) = decode_member(&bytes, now)?;
-            if member_file(&member.member.name) != name {
-                return Err(FileError::Invalid("it is of another member"));
-            }
-            loaded.members.push(member);
-            version
-        };
-        loaded.version = loaded.version.max(version);
+        if name == HOST {
+            loaded.put_host(decode_host(&bytes, now)?);
+            return Ok(());
+        }
+        let (member, version) = decode_member(&bytes, now)?;
+        if member_file(&member.member.name) != name {
+            return Err(FileError::Invalid("it is of another member"));
+        }
+        loaded.put_member((member, version));
         Ok(())
     }
 

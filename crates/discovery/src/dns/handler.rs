@@ -10,6 +10,7 @@ use std::{
 };
 
 use hickory_proto::{
+    ProtoError,
     op::{Edns, Header, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
     rr::{DNSClass, Record, RecordType},
     serialize::binary::{BinDecodable, BinDecoder, BinEncodable, BinEncoder},
@@ -29,6 +30,8 @@ use crate::{catalog::Catalog, metrics::DiscoveryMetrics};
 const UDP_PAYLOAD: u16 = 1232;
 /// The smallest one that every client takes.
 const LEAST_PAYLOAD: u16 = 512;
+/// The longest query: those that are answered have some hundred bytes.
+pub(super) const LONGEST_QUERY: u16 = 4096;
 
 /// What answers queries, by UDP and TCP.
 pub(super) struct Handler {
@@ -95,15 +98,36 @@ impl Handler {
         protocol: Protocol,
     ) -> Option<Vec<u8>> {
         let Ok(request) = Request::from_bytes(message.to_vec(), client, protocol) else {
-            return malformed(message);
+            let header = Header::read(&mut BinDecoder::new(message)).ok()?;
+            if header.metadata.message_type != MessageType::Query {
+                return None;
+            }
+            return self.failed(&header.metadata, ResponseCode::FormErr);
         };
         // A response that is answered may be answered again, without an end.
         if request.metadata.message_type != MessageType::Query {
             return None;
         }
         let response = self.respond(&request);
-        self.metrics.count_dns(&response.code);
-        encode(&request, &response)
+        match encode(&request, &response) {
+            Ok(bytes) => {
+                self.metrics.count_dns(&response.code);
+                Some(bytes)
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a DNS response can't be written");
+                self.failed(&request.metadata, ResponseCode::ServFail)
+            }
+        }
+    }
+
+    /// A response that is a header alone.
+    fn failed(&self, request: &Metadata, code: ResponseCode) -> Option<Vec<u8>> {
+        self.metrics.count_dns(&code);
+        let mut metadata = Metadata::response_from_request(request);
+        metadata.response_code = code;
+        let counts = HeaderCounts::default();
+        Header { metadata, counts }.to_bytes().ok()
     }
 
     pub(super) fn respond(&self, request: &Request) -> Response {
@@ -179,7 +203,7 @@ fn too_many(protocol: Protocol) -> Response {
 }
 
 /// The response as it is sent; by UDP cut off where the client can't take more.
-fn encode(request: &Request, response: &Response) -> Option<Vec<u8>> {
+fn encode(request: &Request, response: &Response) -> Result<Vec<u8>, ProtoError> {
     let mut metadata = Metadata::response_from_request(&request.metadata);
     metadata.authoritative = response.is_authoritative;
     metadata.truncation = response.is_truncated;
@@ -203,26 +227,6 @@ fn encode(request: &Request, response: &Response) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::from(LEAST_PAYLOAD));
     let mut encoder = BinEncoder::new(&mut bytes);
     encoder.set_max_size(largest);
-    match message.destructive_emit(&mut encoder) {
-        Ok(_) => Some(bytes),
-        Err(error) => {
-            tracing::debug!(%error, "a DNS response can't be written");
-            None
-        }
-    }
-}
-
-/// The response to what has the header of a query, and no query.
-fn malformed(bytes: &[u8]) -> Option<Vec<u8>> {
-    let header = Header::read(&mut BinDecoder::new(bytes)).ok()?;
-    if header.metadata.message_type != MessageType::Query {
-        return None;
-    }
-    let mut metadata = Metadata::response_from_request(&header.metadata);
-    metadata.response_code = ResponseCode::FormErr;
-    let counts = HeaderCounts::default();
-    let mut response = Vec::new();
-    let header = Header { metadata, counts };
-    header.emit(&mut BinEncoder::new(&mut response)).ok()?;
-    Some(response)
+    message.destructive_emit(&mut encoder)?;
+    Ok(bytes)
 }

@@ -10,13 +10,11 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::handler::Handler;
+use super::handler::{Handler, LONGEST_QUERY};
 use crate::serving::{Quota, ServerMetrics};
 
 /// How long a connection may be without a query, and a client may take for a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest query: those that are answered have some hundred bytes.
-const LONGEST_QUERY: u16 = 4096;
 /// The pause after a failure to accept a connection: others have to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The name of the server, in metrics.

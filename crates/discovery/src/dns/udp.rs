@@ -6,10 +6,8 @@ use hickory_server::net::xfer::Protocol;
 use tokio::{net::UdpSocket, task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::handler::Handler;
+use super::handler::{Handler, LONGEST_QUERY};
 
-/// The longest query: what is longer is cut off, and malformed.
-const LONGEST_QUERY: usize = 4096;
 /// The pause after a failure to receive.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -24,12 +22,13 @@ pub(super) async fn answer_all(
     for _ in 0..available_parallelism().map_or(1, usize::from) {
         receivers.spawn(answer_each(Arc::clone(&socket), Arc::clone(handler)));
     }
-    cancel.cancelled().await;
-    receivers.shutdown().await;
+    // A panic of one ends the server, too.
+    cancel.run_until_cancelled(receivers.join_all()).await;
 }
 
 async fn answer_each(socket: Arc<UdpSocket>, handler: Arc<Handler>) {
-    let mut query = vec![0; LONGEST_QUERY];
+    // What is longer is cut off, and malformed.
+    let mut query = vec![0; usize::from(LONGEST_QUERY)];
     loop {
         let (length, client) = match socket.recv_from(&mut query).await {
             Ok(received) => received,

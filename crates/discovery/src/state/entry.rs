@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(super) selectors: Selectors,
     /// What its source is, if it is a federated set.
     federated: Option<Arc<Source>>,
-    /// Clusters whose endpoints end where they are lost.
+    /// Clusters in which endpoints end if they are lost.
     pub(super) ended: Arc<BTreeSet<Arc<str>>>,
     /// By cluster and name of the pod.
     endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
@@ -40,13 +40,14 @@ impl Entry {
         spec: Arc<EndpointSetSpec>,
         selectors: Selectors,
         federated: Option<Arc<Source>>,
+        ended: Arc<BTreeSet<Arc<str>>>,
     ) -> Self {
         Self {
             set,
             spec,
             selectors,
             federated,
-            ended: Arc::default(),
+            ended,
             endpoints: BTreeMap::new(),
             ports: Arc::default(),
         }
@@ -55,21 +56,18 @@ impl Entry {
     /// The endpoints that answers have, by cluster and name. Those in clusters that are lost only if no other one serves, and for a
     /// time: replicas may run in their place, and whether they run themselves is not known (D2).
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.endpoints_omitted(false)
+        let answered = self.all().filter(|(_, is_omitted)| !is_omitted);
+        answered.map(|(endpoint, _)| endpoint)
     }
 
-    /// The endpoints that answers leave out.
-    pub(crate) fn omitted(&self) -> impl Iterator<Item = &Endpoint> {
-        self.endpoints_omitted(true)
-    }
-
-    fn endpoints_omitted(&self, are_omitted: bool) -> impl Iterator<Item = &Endpoint> {
+    /// All endpoints, and whether answers leave them out.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Endpoint, bool)> {
         let others_serve = self.others_serve();
-        let is_omitted = move |one: &Endpoint| {
-            self.is_lost(one) && (others_serve || self.ended.contains(one.cluster()))
-        };
         let endpoints = self.endpoints.values();
-        endpoints.filter(move |one| is_omitted(one) == are_omitted)
+        endpoints.map(move |one| {
+            let ends = others_serve || self.ended.contains(one.cluster());
+            (one, ends && self.is_lost(one))
+        })
     }
 
     /// Whether it has lost clusters, and new requests may be sent to endpoints in others.

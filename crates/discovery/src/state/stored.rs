@@ -51,12 +51,10 @@ impl State {
 
     /// Each pod of all members finds its sets.
     pub(super) fn find_sets_of_all(&mut self) {
-        let members = self.members.values();
-        let pods: Vec<_> = members
-            .map(|member| (Arc::clone(&member.name), member.kept()))
-            .collect();
-        for (member, pods) in &pods {
-            self.find_sets(member, pods);
+        let members: Vec<_> = self.members.keys().cloned().collect();
+        for name in members {
+            let pods = self.members.get(&name).map(Member::kept);
+            self.find_sets(&name, &pods.unwrap_or_default());
         }
     }
 

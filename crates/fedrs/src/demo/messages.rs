@@ -156,14 +156,11 @@ pub(crate) fn endpoints(found: &Result<Serving, Serving>) -> OutputLine {
         let count: u64 = serving.values().sum();
         format!("{count} endpoints: {}", clusters.join(", "))
     };
-    match found {
-        Ok(serving) => Line::raw(format!(
-            "  Clients of EndpointSet {WEB} find {}",
-            text(serving)
-        )),
-        Err(serving) => {
-            let text = text(serving);
-            let text = format!("  FAILED: clients of EndpointSet {WEB} find {text}");
+    match found.as_ref().map(text) {
+        Ok(found) => Line::raw(format!("  Clients of EndpointSet {WEB} find {found}")),
+        Err(found) => {
+            let found = text(found);
+            let text = format!("  FAILED: clients of EndpointSet {WEB} find {found}");
             Line::styled(text, FAILURE)
         }
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use fedrs_api::{DeletionPolicy, EndpointSet, FederatedDeployment};
+use fedrs_api::{DeletionPolicy, EndpointSet, EndpointSource, FederatedDeployment, SetKind};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -99,7 +99,7 @@ impl<'a> Operator<'a> {
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "EndpointSet",
             "metadata": { "name": name },
-            "spec": { "source": { "federatedDeployment": name } },
+            "spec": { "source": EndpointSource::of_set(SetKind::FederatedDeployment, name) },
         }))?;
         let sets: Api<EndpointSet> = Api::namespaced(self.host.clone(), NAMESPACE);
         sets.create(&PostParams::default(), &set).await?;

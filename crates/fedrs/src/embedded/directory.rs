@@ -100,7 +100,7 @@ impl KubeconfigDirectory {
 
     /// Writes the kubeconfig of the member `name`.
     pub(crate) fn write_member(&self, name: &str, kubeconfig: &str) -> anyhow::Result<()> {
-        write(&self.members().join(format!("{name}.yaml")), kubeconfig)
+        write(&self.member_file(name), kubeconfig)
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use discovery::{Catalog, Discovery, Endpoint, Lookup, SetKey, SnapshotBytes};
-use fedrs_api::SetKind;
+use fedrs_api::{EndpointSource, SetKind};
 use futures::{FutureExt, future::select_all};
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
@@ -98,15 +98,11 @@ pub(super) fn unlisted_after_restore(cluster: &str) -> Vec<String> {
 
 /// The EndpointSet of a set: the same pods under the same name.
 pub(super) fn endpoint_set(name: &str, kind: SetKind) -> Value {
-    let source = match kind {
-        SetKind::FederatedReplicaSet => "federatedReplicaSet",
-        SetKind::FederatedDeployment => "federatedDeployment",
-    };
     json!({
         "apiVersion": "fedrs.dev/v1alpha1",
         "kind": "EndpointSet",
         "metadata": { "name": name, "namespace": NAMESPACE },
-        "spec": { "source": { source: name }, "ports": [{ "name": "http", "port": 80 }] },
+        "spec": { "source": EndpointSource::of_set(kind, name), "ports": [{ "name": "http", "port": 80 }] },
     })
 }
 

@@ -18,6 +18,7 @@ use fedrs_tests::generated_members::until;
 use futures::future::try_join_all;
 use parking_lot::Mutex;
 use rand::RngExt;
+use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::{
@@ -180,7 +181,8 @@ pub(crate) async fn changes(
         seen.lock().made.insert(name, Instant::now());
     })
     .await;
-    tokio::time::sleep(PATIENCE).await;
+    let all = until("all changes arrive", async || seen.lock().made.is_empty());
+    let _ = timeout(PATIENCE, all).await;
     watching.abort();
     let mut seen = seen.lock();
     let lost = seen.made.len();

@@ -6,13 +6,12 @@ use std::{fmt::Write as _, fs, net::SocketAddr, path::Path, process::Command};
 
 use anyhow::ensure;
 use control_plane::{Program, Programs};
-use fedrs_tests::{generated_members::until, measured_process::MeasuredProcess};
+use fedrs_tests::{free_ports, generated_members::until, measured_process::MeasuredProcess};
 use tempfile::TempDir;
 
 use crate::{
     dns,
     members::{Shape, address},
-    service::free_ports,
 };
 
 const ZONE: &str = "endpoints.fedrs.internal";

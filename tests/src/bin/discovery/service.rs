@@ -6,6 +6,7 @@ use anyhow::Context;
 use control_plane::request;
 use fedrs_tests::{
     controller_process::{Controller, Program},
+    free_ports,
     generated_members::{until, write_kubeconfigs},
     install_crds,
     measured_process::MeasuredProcess,
@@ -134,13 +135,4 @@ pub(crate) async fn create_sets(user: &Client, shape: Shape) -> anyhow::Result<(
         .try_for_each(|_| async { Ok(()) })
         .await?;
     Ok(())
-}
-
-/// Addresses that are free now, and probably still when somebody listens.
-pub(crate) fn free_ports<const COUNT: usize>() -> anyhow::Result<[SocketAddr; COUNT]> {
-    let listen = |_| std::net::TcpListener::bind("127.0.0.1:0");
-    let listeners = (0..COUNT).map(listen).collect::<Result<Vec<_>, _>>()?;
-    let addresses = listeners.iter().map(std::net::TcpListener::local_addr);
-    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
-    Ok(<[SocketAddr; COUNT]>::try_from(addresses).expect("as many as there are listeners"))
 }

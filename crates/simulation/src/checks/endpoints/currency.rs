@@ -38,7 +38,7 @@ pub(crate) struct Currency {
 struct Outage {
     /// What was true at this time may be what was last known.
     known: Instant,
-    /// When it has ended at the latest, unless it goes on.
+    /// By when it has ended; none while it lasts.
     until: Option<Instant>,
 }
 

@@ -5,7 +5,7 @@ use std::{
     net::IpAddr,
 };
 
-use fedrs_api::{SetKind, annotations};
+use fedrs_api::{ClusterState, SetKind, annotations};
 use serde_json::Value;
 use sim_cluster::{Api, Change, Object, kinds};
 
@@ -106,7 +106,7 @@ impl HostTruth {
         self.has_source = source.is_some();
         let clusters = source.map(|source| &source["status"]["clusters"]);
         let clusters = clusters.and_then(Value::as_array).into_iter().flatten();
-        let lost = clusters.filter(|cluster| cluster["state"] == "Lost");
+        let lost = clusters.filter(|cluster| cluster["state"] == ClusterState::Lost.as_str());
         let names = lost.filter_map(|cluster| cluster["name"].as_str());
         self.lost = names.map(str::to_owned).collect();
     }
