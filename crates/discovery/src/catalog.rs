@@ -21,7 +21,7 @@ use crate::{
     replicas::{ReplicaId, Replicas},
     report::SetReport,
     set::{SetKey, is_of_service},
-    snapshot::{Endpoint, EndpointSnapshot, concerns},
+    snapshot::{EndpointSnapshot, concerns},
     state::{Entry, State, Update},
 };
 
@@ -469,7 +469,7 @@ impl Published {
             Ok(set) if !entry.has_source() => Self::NoSource(Arc::clone(set)),
             Ok(set) => Self::Endpoints(Arc::new(EndpointSnapshot {
                 version,
-                endpoints: entry.endpoints().map(Endpoint::clone).collect(),
+                endpoints: entry.endpoints(),
                 set: Arc::clone(set),
             })),
         }

@@ -16,7 +16,9 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct LoadedSnapshots {
     pub(crate) host: Option<KeptHost>,
-    pub(crate) members: Vec<LoadedMember>,
+    pub(crate) members: Vec<KeptMember>,
+    /// What the pods of all members have in common.
+    pub(crate) shared: Shared,
     /// The latest version that was published.
     pub(crate) version: u64,
 }
@@ -29,7 +31,7 @@ impl LoadedSnapshots {
     }
 
     /// Takes the snapshot of a member, which was written with this version.
-    pub(crate) fn put_member(&mut self, (member, version): (LoadedMember, u64)) {
+    pub(crate) fn put_member(&mut self, (member, version): (KeptMember, u64)) {
         self.members.push(member);
         self.version = self.version.max(version);
     }
@@ -59,13 +61,6 @@ pub(crate) struct KeptMember {
 
 /// Pods by namespace.
 pub(crate) type KeptPods = Vec<(Arc<str>, Vec<Arc<Pod>>)>;
-
-/// A member as its snapshot has it, with what its pods have in common.
-#[derive(Debug)]
-pub(crate) struct LoadedMember {
-    pub(crate) member: KeptMember,
-    pub(crate) shared: Shared,
-}
 
 /// What distinguishes what is known at one time from what is known later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

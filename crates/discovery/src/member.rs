@@ -1,7 +1,9 @@
 //! What is known of one member: its pods, nodes and Services.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    borrow::Borrow,
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -9,7 +11,7 @@ use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     freshness::Freshness,
-    kept::{KeptPods, LoadedMember},
+    kept::{KeptMember, KeptPods},
     node::Node,
     pod::{Pod, PodObject, Shared},
     services::Services,
@@ -19,11 +21,11 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) name: Arc<str>,
-    /// By namespace and name.
-    pods: BTreeMap<Arc<str>, BTreeMap<Box<str>, Kept>>,
+    pods: Pods,
+    /// Those that the list that is read, or the last one, did not have.
+    unlisted: Pods,
     /// The zones of its nodes.
     zones: HashMap<Box<str>, Option<Arc<str>>>,
-    shared: Shared,
     /// How current its pods are.
     pub(crate) freshness: Freshness,
     pub(crate) services: Services,
@@ -35,11 +37,47 @@ pub(crate) struct Member {
     deferred: BTreeMap<(Arc<str>, Box<str>), Arc<Pod>>,
 }
 
-#[derive(Debug)]
-struct Kept {
-    pod: Arc<Pod>,
-    /// Whether the list that is read, or the last one, had it.
-    is_listed: bool,
+/// Pods by namespace and name.
+type Pods = BTreeMap<Arc<str>, BTreeSet<ByName>>;
+
+/// A pod among those of its namespace. Its name is not kept twice.
+#[derive(Clone, Debug)]
+struct ByName(Arc<Pod>);
+
+impl Borrow<str> for ByName {
+    fn borrow(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl Ord for ByName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.name.cmp(&other.0.name)
+    }
+}
+
+impl PartialOrd for ByName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for ByName {}
+
+/// Removes a pod, and returns it.
+fn take(pods: &mut Pods, namespace: &str, name: &str) -> Option<Arc<Pod>> {
+    let of_namespace = pods.get_mut(namespace)?;
+    let ByName(pod) = of_namespace.take(name)?;
+    if of_namespace.is_empty() {
+        pods.remove(namespace);
+    }
+    Some(pod)
 }
 
 /// A pod that has changed: what it was, and what it is.
@@ -54,9 +92,9 @@ impl Member {
     pub(crate) fn new(name: Arc<str>) -> Self {
         Self {
             name,
-            pods: BTreeMap::new(),
+            pods: Pods::new(),
+            unlisted: Pods::new(),
             zones: HashMap::new(),
-            shared: Shared::default(),
             freshness: Freshness::default(),
             services: Services::default(),
             revision: 0,
@@ -68,13 +106,13 @@ impl Member {
     /// The pods of a namespace.
     pub(crate) fn pods(&self, namespace: &str) -> impl Iterator<Item = &Arc<Pod>> {
         let pods = self.pods.get(namespace).into_iter();
-        pods.flat_map(BTreeMap::values).map(|kept| &kept.pod)
+        pods.flatten().map(|ByName(pod)| pod)
     }
 
     /// The pod of this name.
     pub(crate) fn pod(&self, namespace: &str, name: &str) -> Option<&Arc<Pod>> {
-        let pods = self.pods.get(namespace)?;
-        pods.get(name).map(|kept| &kept.pod)
+        let ByName(pod) = self.pods.get(namespace)?.get(name)?;
+        Some(pod)
     }
 
     /// The namespaces in which it has pods.
@@ -82,8 +120,7 @@ impl Member {
         self.pods.keys()
     }
 
-    /// Pods exist, which `read` makes with what the member's pods have in common, and their namespaces. Returns what that changes
-    /// now: pods that are in a list, and known, change with [`apply_deferred`](Self::apply_deferred), once the list is there as a
+    /// Pods exist, which `read` makes for this member, and their namespaces. Returns what that changes now: pods that are in a list, and known, change with [`apply_deferred`](Self::apply_deferred), once the list is there as a
     /// whole, and with it those that serve in place of those that do not any more.
     ///
     /// # Errors
@@ -91,9 +128,9 @@ impl Member {
     pub(crate) fn replicate<E>(
         &mut self,
         is_list: bool,
-        read: impl FnOnce(&Arc<str>, &mut Shared) -> Result<Vec<(Box<str>, Pod)>, E>,
+        read: impl FnOnce(&Arc<str>) -> Result<Vec<(Box<str>, Pod)>, E>,
     ) -> Result<Vec<PodChange>, E> {
-        let pods = read(&self.name, &mut self.shared)?.into_iter();
+        let pods = read(&self.name)?.into_iter();
         let changes = pods.filter_map(|(namespace, pod)| {
             let namespace = self.namespace(&namespace);
             let pod = Arc::new(pod);
@@ -107,13 +144,13 @@ impl Member {
 
     /// Defers the change of a pod, if it is known.
     fn defer(&mut self, namespace: &Arc<str>, pod: &Arc<Pod>) -> bool {
-        let pods = self.pods.get_mut(namespace);
-        let Some(kept) = pods.and_then(|pods| pods.get_mut(&pod.name)) else {
+        let Some(known) = self.pod(namespace, &pod.name) else {
             return false;
         };
-        kept.is_listed = true;
+        let is_known = known == pod;
+        take(&mut self.unlisted, namespace, &pod.name);
         let key = (Arc::clone(namespace), pod.name.clone());
-        if kept.pod == *pod {
+        if is_known {
             self.deferred.remove(&key);
         } else {
             self.deferred.insert(key, Arc::clone(pod));
@@ -137,67 +174,50 @@ impl Member {
     }
 
     /// A pod exists, was created or changed. Returns what that changes.
-    pub(crate) fn apply(&mut self, object: PodObject) -> Option<PodChange> {
+    pub(crate) fn apply(&mut self, object: PodObject, shared: &mut Shared) -> Option<PodChange> {
         let namespace = self.namespace(&object.metadata.namespace);
         let name = object.metadata.name.clone();
-        let node = self.node(&object.spec.node_name);
-        match object.into_pod(&self.name, node, &mut self.shared) {
+        let node = self.node(&object.spec.node_name, shared);
+        match object.into_pod(&self.name, node, shared) {
             Some(pod) => self.put(namespace, Arc::new(pod)),
             None => self.remove(&namespace, &name),
         }
     }
 
     fn put(&mut self, namespace: Arc<str>, pod: Arc<Pod>) -> Option<PodChange> {
-        let pods = self.pods.entry(Arc::clone(&namespace)).or_default();
-        if let Some(kept) = pods.get_mut(&pod.name) {
-            kept.is_listed = true;
-            if kept.pod == pod {
-                return None;
-            }
-            let before = Some(std::mem::replace(&mut kept.pod, Arc::clone(&pod)));
-            let now = Some(pod);
-            return Some(PodChange {
-                namespace,
-                before,
-                now,
-            });
+        take(&mut self.unlisted, &namespace, &pod.name);
+        if self.pod(&namespace, &pod.name) == Some(&pod) {
+            return None;
         }
-        let kept = Kept {
-            pod: Arc::clone(&pod),
-            is_listed: true,
-        };
-        pods.insert(pod.name.clone(), kept);
+        let pods = self.pods.entry(Arc::clone(&namespace)).or_default();
+        let before = pods.replace(ByName(Arc::clone(&pod)));
         Some(PodChange {
             namespace,
-            before: None,
+            before: before.map(|ByName(pod)| pod),
             now: Some(pod),
         })
     }
 
     /// A pod is gone, or has ended.
     pub(crate) fn remove(&mut self, namespace: &str, name: &str) -> Option<PodChange> {
-        let (namespace, _) = self.pods.get_key_value(namespace)?;
-        let namespace = Arc::clone(namespace);
-        let pods = self.pods.get_mut(&namespace)?;
-        let before = Some(pods.remove(name)?.pod);
-        if pods.is_empty() {
-            self.pods.remove(&namespace);
-        }
+        let namespace = self.namespace(namespace);
+        take(&mut self.unlisted, &namespace, name);
+        let before = take(&mut self.pods, &namespace, name)?;
         Some(PodChange {
             namespace,
-            before,
+            before: Some(before),
             now: None,
         })
     }
 
     /// The node of this name. Its zone is known once the node is.
-    fn node(&mut self, name: &str) -> Option<Arc<Node>> {
+    fn node(&self, name: &str, shared: &mut Shared) -> Option<Arc<Node>> {
         let zone = self.zones.get(name).cloned().flatten();
         let node = || Node {
             name: name.into(),
             zone,
         };
-        (!name.is_empty()).then(|| self.shared.nodes.get(node()))
+        (!name.is_empty()).then(|| shared.nodes.get(node()))
     }
 
     /// A node is gone. Its pods keep its zone until they are, too.
@@ -206,27 +226,30 @@ impl Member {
     }
 
     /// A node exists, was created or changed. Returns the pods whose zone that changes.
-    pub(crate) fn apply_node(&mut self, node: Node) -> Vec<PodChange> {
+    pub(crate) fn apply_node(&mut self, node: Node, shared: &mut Shared) -> Vec<PodChange> {
         let before = self.zones.insert(node.name.clone(), node.zone.clone());
         if before.unwrap_or_default() == node.zone {
             return Vec::new();
         }
-        let node = self.shared.nodes.get(node);
+        let node = shared.nodes.get(node);
         let mut changes = Vec::new();
         for (namespace, pods) in &mut self.pods {
-            for kept in pods.values_mut() {
-                if (kept.pod.node.as_ref()).is_some_and(|of| of.name == node.name) {
-                    let now = Arc::new(Pod {
-                        node: Some(Arc::clone(&node)),
-                        ..Pod::clone(&kept.pod)
-                    });
-                    let before = std::mem::replace(&mut kept.pod, Arc::clone(&now));
-                    changes.push(PodChange {
-                        namespace: Arc::clone(namespace),
-                        before: Some(before),
-                        now: Some(now),
-                    });
-                }
+            let is_on_node = |ByName(pod): &&ByName| {
+                let on = pod.node.as_ref();
+                on.is_some_and(|on| on.name == node.name)
+            };
+            let on_node: Vec<_> = pods.iter().filter(is_on_node).cloned().collect();
+            for ByName(before) in on_node {
+                let now = Arc::new(Pod {
+                    node: Some(Arc::clone(&node)),
+                    ..Pod::clone(&before)
+                });
+                pods.replace(ByName(Arc::clone(&now)));
+                changes.push(PodChange {
+                    namespace: Arc::clone(namespace),
+                    before: Some(before),
+                    now: Some(now),
+                });
             }
         }
         changes
@@ -236,8 +259,7 @@ impl Member {
     pub(crate) fn begin_list(&mut self) {
         self.is_list_unreadable = false;
         self.deferred.clear();
-        let pods = self.pods.values_mut().flat_map(BTreeMap::values_mut);
-        pods.for_each(|kept| kept.is_listed = false);
+        self.unlisted = self.pods.clone();
     }
 
     /// The list that is read has a pod that can't be decoded: what is known of it stays.
@@ -256,41 +278,33 @@ impl Member {
 
     /// Pods that the list does not have are gone.
     pub(crate) fn remove_unlisted(&mut self) -> Vec<PodChange> {
-        let mut gone = Vec::new();
-        for (namespace, pods) in &self.pods {
-            let unlisted = pods.values().filter(|kept| !kept.is_listed);
-            gone.extend(unlisted.map(|kept| (Arc::clone(namespace), kept.pod.name.clone())));
-        }
-        let removed = gone.into_iter();
-        removed
-            .filter_map(|(namespace, name)| self.remove(&namespace, &name))
+        let unlisted = std::mem::take(&mut self.unlisted).into_iter();
+        let unlisted = unlisted.flat_map(|(namespace, pods)| {
+            pods.into_iter().map(move |pod| (namespace.clone(), pod))
+        });
+        unlisted
+            .filter_map(|(namespace, ByName(pod))| self.remove(&namespace, &pod.name))
             .collect()
     }
 
     /// A member as its snapshot has it. The zones of its nodes are known by its pods, until the nodes have been listed.
-    pub(crate) fn loaded(loaded: LoadedMember) -> Self {
-        let LoadedMember { member, shared } = loaded;
+    pub(crate) fn loaded(member: KeptMember) -> Self {
         let mut zones = HashMap::new();
         for node in member.pods.iter().flat_map(|(_, pods)| nodes(pods)) {
             if !zones.contains_key(&node.name) {
                 zones.insert(node.name.clone(), node.zone.clone());
             }
         }
-        let unlisted = |pod: Arc<Pod>| {
-            let is_listed = false;
-            (pod.name.clone(), Kept { pod, is_listed })
-        };
         let freshness = Freshness::loaded(member.mark.current_at);
         let services = member.services;
         let services = services.map(|kept| Services::loaded(kept, freshness.clone()));
         let pods = member.pods.into_iter();
-        let pods = pods
-            .map(|(namespace, pods)| (namespace, pods.into_iter().map(unlisted).collect()))
+        let pods: Pods = pods
+            .map(|(namespace, pods)| (namespace, pods.into_iter().map(ByName).collect()))
             .collect();
         Self {
             pods,
             zones,
-            shared,
             freshness,
             services: services.unwrap_or_default(),
             ..Self::new(member.name)
@@ -299,9 +313,9 @@ impl Member {
 
     /// All pods, for a snapshot.
     pub(crate) fn kept(&self) -> KeptPods {
-        let pods = |pods: &BTreeMap<_, Kept>| {
-            let pods = pods.values();
-            pods.map(|kept| Arc::clone(&kept.pod)).collect()
+        let pods = |pods: &BTreeSet<ByName>| {
+            let pods = pods.iter();
+            pods.map(|ByName(pod)| Arc::clone(pod)).collect()
         };
         let namespaces = self.pods.iter();
         namespaces

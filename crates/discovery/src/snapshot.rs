@@ -12,7 +12,7 @@ pub struct EndpointSnapshot {
     /// Grows with each change, also over restarts: microseconds since 1970.
     pub version: u64,
     /// The endpoints, by cluster and name.
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Arc<Vec<Endpoint>>,
     pub(crate) set: Arc<ValidEndpointSet>,
 }
 
@@ -20,7 +20,8 @@ pub struct EndpointSnapshot {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint {
     pub(crate) pod: Arc<Pod>,
-    ports: Arc<[EndpointPort]>,
+    /// A word less than a slice: there may be a million endpoints.
+    ports: Arc<Vec<EndpointPort>>,
 }
 
 /// A port of an endpoint.
@@ -51,7 +52,7 @@ pub(crate) fn concerns(set: &ValidEndpointSet, cluster: &str) -> bool {
 }
 
 impl Endpoint {
-    pub(crate) fn new(pod: &Arc<Pod>, ports: Arc<[EndpointPort]>) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>, ports: Arc<Vec<EndpointPort>>) -> Self {
         Self {
             pod: Arc::clone(pod),
             ports,

@@ -28,7 +28,7 @@ use crate::{
     freshness::Freshness,
     member::{Member, PodChange},
     node::NodeObject,
-    pod::{Pod, PodObject},
+    pod::{Pod, PodObject, Shared},
     services::ServiceKey,
     set::{ParsedSelector, Selectors, SetKey, SourceKey},
     source::Source,
@@ -48,6 +48,8 @@ pub(crate) struct State {
     /// How many changes sets and sources had since the start.
     host_revision: u64,
     members: BTreeMap<Arc<str>, Member>,
+    /// What the pods of all members have in common.
+    shared: Shared,
     /// What is older counts as ended in clusters that are lost, if anything does.
     ended_before: Option<Timestamp>,
     /// The members of which changes have been missing since before that.
@@ -109,7 +111,7 @@ impl State {
     fn with_member<C: IntoIterator<Item = PodChange>>(
         &mut self,
         name: &str,
-        change: impl FnOnce(&mut Member) -> C,
+        change: impl FnOnce(&mut Member, &mut Shared) -> C,
     ) {
         let Some(member) = self.members.get_mut(name) else {
             return;
@@ -118,7 +120,7 @@ impl State {
         let freshness =
             |member: &Member| (member.freshness.clone(), member.services.freshness.clone());
         let before = freshness(member);
-        let changes: Vec<_> = change(member).into_iter().collect();
+        let changes: Vec<_> = change(member, &mut self.shared).into_iter().collect();
         member.revision += changes.len() as u64;
         let has_changed = before != freshness(member);
         if has_changed {
@@ -194,17 +196,17 @@ impl State {
 
     /// A pod of a member exists, was created or changed.
     pub(crate) fn apply_pod(&mut self, member: &str, pod: PodObject) {
-        self.with_member(member, |member| member.apply(pod));
+        self.with_member(member, |member, shared| member.apply(pod, shared));
     }
 
     /// A pod of a member is gone.
     pub(crate) fn remove_pod(&mut self, member: &str, namespace: &str, name: &str) {
-        self.with_member(member, |member| member.remove(namespace, name));
+        self.with_member(member, |member, _| member.remove(namespace, name));
     }
 
     /// A list of the pods of a member begins.
     pub(crate) fn begin_pods(&mut self, member: &str) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             member.begin_list();
             let forgets = is_planted(PlantedBug::EndpointsForgottenByRelist);
             let forgotten = forgets.then(|| member.remove_unlisted());
@@ -214,7 +216,7 @@ impl State {
 
     /// A pod in the list of a member can't be read.
     pub(crate) fn unreadable_pod(&mut self, member: &str) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             member.unreadable();
             None
         });
@@ -222,12 +224,12 @@ impl State {
 
     /// The list of the pods of a member is complete.
     pub(crate) fn end_pods(&mut self, member: &str) {
-        self.with_member(member, Member::end_list);
+        self.with_member(member, |member, _| member.end_list());
     }
 
     /// A node of a member is gone.
     pub(crate) fn remove_node(&mut self, member: &str, name: &str) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             member.remove_node(name);
             None
         });
@@ -235,12 +237,14 @@ impl State {
 
     /// A node of a member exists, was created or changed.
     pub(crate) fn apply_node(&mut self, member: &str, node: NodeObject) {
-        self.with_member(member, |member| member.apply_node(node.into_node()));
+        self.with_member(member, |member, shared| {
+            member.apply_node(node.into_node(), shared)
+        });
     }
 
     /// Events of a member may be missing from now on.
     pub(crate) fn stale(&mut self, member: &str, now: Timestamp, must_list: bool) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             member.freshness.stale(now, must_list);
             None
         });
@@ -248,7 +252,7 @@ impl State {
 
     /// All events that a member had have arrived.
     pub(crate) fn caught_up(&mut self, member: &str) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             member.freshness.caught_up();
             None
         });
@@ -281,7 +285,7 @@ impl State {
 
     /// How current what is known of the Services of a member is has changed.
     pub(crate) fn refresh_services(&mut self, member: &str, change: impl FnOnce(&mut Freshness)) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             change(&mut member.services.freshness);
             None
         });

@@ -47,6 +47,9 @@ use std::process::ExitCode;
 
 use program::Program;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()

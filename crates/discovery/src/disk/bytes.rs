@@ -63,7 +63,8 @@ impl SnapshotBytes {
             loaded.put_host(decode_host(bytes, now)?);
         }
         for bytes in self.members.values() {
-            loaded.put_member(decode_member(bytes, now)?);
+            let member = decode_member(bytes, now, &mut loaded.shared)?;
+            loaded.put_member(member);
         }
         Ok(loaded)
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::file::{FileError, open, seal};
 use crate::{
-    kept::{KeptHost, KeptMember, LoadedMember, Mark},
+    kept::{KeptHost, KeptMember, Mark},
     node::Node,
     pod::{Labels, Pod, PortNames, Shared},
     services::ServiceKey,
@@ -163,21 +163,21 @@ pub(super) fn encode_member(member: &KeptMember, version: u64) -> Result<Vec<u8>
     encode(member.mark, version, content)
 }
 
-/// What the file of a member has, and its version, as [`decode_host`].
+/// What the file of a member has, and its version, as [`decode_host`]. Its pods use what is in `shared`.
 pub(super) fn decode_member(
     bytes: &[u8],
     now: Timestamp,
-) -> Result<(LoadedMember, u64), FileError> {
+    shared: &mut Shared,
+) -> Result<(KeptMember, u64), FileError> {
     let (content, mark, version) = decode::<MemberContent<'_>>(bytes, now)?;
     let name: Arc<str> = content.cluster.into();
-    let mut shared = Shared::default();
     let nodes = content.nodes.into_iter().map(|(name, zone)| Node {
         name: name.into(),
         zone: zone.map(Arc::from),
     });
     let labels = content.labels.into_iter().map(Cow::into_owned);
     let ports = content.ports.into_iter().map(Cow::into_owned);
-    let tables = Tables::of(&mut shared, labels, ports, nodes);
+    let tables = Tables::of(shared, labels, ports, nodes);
     let mut namespaces = Vec::with_capacity(content.pods.len());
     for (namespace, rows) in content.pods {
         let pods = rows.into_iter().map(|row| {
@@ -202,7 +202,7 @@ pub(super) fn decode_member(
         pods: namespaces,
         services,
     };
-    Ok((LoadedMember { member, shared }, version))
+    Ok((member, version))
 }
 
 fn encode(mark: Mark, version: u64, content: impl Serialize) -> Result<Vec<u8>, FileError> {

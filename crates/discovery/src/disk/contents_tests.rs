@@ -93,16 +93,14 @@ fn member(state: &mut State, name: &str, pods: &[(usize, usize, (u8, u8, u8))]) 
 /// What a state that starts from the snapshots of `state` has.
 fn reload(state: &State, now: Timestamp) -> State {
     let host = encode_host(&state.keep_host(now).unwrap(), 7).unwrap();
-    let members = state.members().map(|member| {
+    let mut loaded = LoadedSnapshots::default();
+    loaded.put_host(decode_host(&host, now).unwrap());
+    for member in state.members() {
         let kept = state.keep_member(&member.name, now).unwrap();
         let bytes = encode_member(&kept, 7).unwrap();
-        decode_member(&bytes, now).unwrap().0
-    });
-    let loaded = LoadedSnapshots {
-        host: Some(decode_host(&host, now).unwrap().0),
-        members: members.collect(),
-        version: 7,
-    };
+        let member = decode_member(&bytes, now, &mut loaded.shared);
+        loaded.put_member(member.unwrap());
+    }
     let mut reloaded = State::of_kinds(KINDS);
     reloaded.load(loaded);
     reloaded
@@ -113,7 +111,7 @@ fn endpoints(state: &State) -> Vec<(String, Option<Vec<Endpoint>>)> {
     let keys = state.keys();
     keys.map(|key| {
         let entry = state.set(key).unwrap();
-        let endpoints = entry.endpoints().cloned().collect();
+        let endpoints = entry.endpoints().to_vec();
         (key.to_string(), entry.has_source().then_some(endpoints))
     })
     .collect()
@@ -176,23 +174,28 @@ fn example() -> Vec<u8> {
     encode_member(&kept, 7).unwrap()
 }
 
+/// What the file of a member has.
+fn read_member(bytes: &[u8]) -> Result<(KeptMember, u64), FileError> {
+    decode_member(bytes, Timestamp::now(), &mut Shared::default())
+}
+
 #[test]
 fn d3_a_file_that_is_cut_off_or_changed_anywhere_is_not_read() {
-    let (bytes, now) = (example(), Timestamp::now());
-    assert!(decode_member(&bytes, now).is_ok());
+    let bytes = example();
+    assert!(read_member(&bytes).is_ok());
     for length in 0..bytes.len() {
-        assert!(decode_member(&bytes[..length], now).is_err(), "{length}");
+        assert!(read_member(&bytes[..length]).is_err(), "{length}");
     }
     for place in 0..bytes.len() {
         for bit in 0..8 {
             let mut damaged = bytes.clone();
             damaged[place] ^= 1 << bit;
-            assert!(decode_member(&damaged, now).is_err(), "{place} {bit}");
+            assert!(read_member(&damaged).is_err(), "{place} {bit}");
         }
     }
     let mut longer = bytes;
     longer.push(b' ');
-    assert!(decode_member(&longer, now).is_err());
+    assert!(read_member(&longer).is_err());
 }
 
 /// Behind a hash that is right there may be anything, too: the file of another version.
@@ -202,12 +205,12 @@ fn fuzz_d3_content_that_is_no_snapshot_is_an_error() {
     let content = open(&bytes).unwrap();
     for seed in 0..400 {
         let damaged = mutated(content, &[seed, seed + 1]);
-        let _ = decode_member(&seal(&damaged).unwrap(), now);
+        let _ = read_member(&seal(&damaged).unwrap());
         let _ = decode_host(&seal(&damaged).unwrap(), now);
     }
     let place = String::from_utf8(content.to_vec()).unwrap();
     let place = place.replacen("\"p1\",0", "\"p1\",9", 1);
-    let error = decode_member(&seal(place.as_bytes()).unwrap(), now).unwrap_err();
+    let error = read_member(&seal(place.as_bytes()).unwrap()).unwrap_err();
     assert!(error.to_string().contains("place"), "{error}");
 }
 
@@ -217,12 +220,10 @@ fn d3_services_that_a_file_does_not_have_are_not_known() {
     let mut file: Value = serde_json::from_slice(open(&example()).unwrap()).unwrap();
     file["content"]["services"].take();
     let bytes = seal(file.to_string().as_bytes()).unwrap();
-    let (loaded, _) = decode_member(&bytes, Timestamp::UNIX_EPOCH).unwrap();
+    let mut loaded = LoadedSnapshots::default();
+    loaded.put_member(read_member(&bytes).unwrap());
     let mut state = State::of_kinds(KINDS);
-    state.load(LoadedSnapshots {
-        members: vec![loaded],
-        ..LoadedSnapshots::default()
-    });
+    state.load(loaded);
     let member = state.members().next().unwrap();
     assert!(member.freshness.is_known && !member.services.freshness.is_known);
 }

@@ -78,8 +78,8 @@ impl SnapshotDirectory {
             loaded.put_host(decode_host(&bytes, now)?);
             return Ok(());
         }
-        let (member, version) = decode_member(&bytes, now)?;
-        if member_file(&member.member.name) != name {
+        let (member, version) = decode_member(&bytes, now, &mut loaded.shared)?;
+        if member_file(&member.name) != name {
             return Err(FileError::Invalid("it is of another member"));
         }
         loaded.put_member((member, version));

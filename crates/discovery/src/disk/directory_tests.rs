@@ -124,7 +124,7 @@ fn d3_files_that_are_no_snapshots_are_ignored_and_the_others_read() {
     large.set_len(1 << 40).unwrap();
     fs::create_dir(path("directory")).unwrap();
     let loaded = directory.load();
-    let names = loaded.members.iter().map(|loaded| &*loaded.member.name);
+    let names = loaded.members.iter().map(|member| &*member.name);
     assert_eq!(names.collect::<Vec<_>>(), ["asia", "eu"]);
     assert_eq!((loaded.host.unwrap().sets.len(), loaded.version), (2, 9));
 }

@@ -1,4 +1,4 @@
-//! What answers a query: its headers, and within which rate, around the records.
+//! What answers a query: with which code, and within which rate, around the records.
 
 use std::{
     net::SocketAddr,
@@ -10,26 +10,22 @@ use std::{
 };
 
 use hickory_proto::{
-    ProtoError,
-    op::{Edns, Header, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
-    rr::{DNSClass, Record, RecordType},
-    serialize::binary::{BinDecodable, BinDecoder, BinEncodable, BinEncoder},
+    op::{Header, HeaderCounts, MessageType, Metadata, OpCode, ResponseCode},
+    rr::{DNSClass, RecordType},
+    serialize::binary::{BinDecodable, BinDecoder, BinEncodable},
 };
-use hickory_server::{net::xfer::Protocol, server::Request, zone_handler::MessageResponseBuilder};
+use hickory_server::{net::xfer::Protocol, server::Request};
 use parking_lot::Mutex;
 
 use super::{
     question::question,
     rate::Rates,
     records::{Answer, answer},
+    response::Response,
     zone::Zone,
 };
 use crate::{catalog::Catalog, metrics::DiscoveryMetrics};
 
-/// The largest response by UDP that is not split on its way (DNS Flag Day 2020).
-const UDP_PAYLOAD: u16 = 1232;
-/// The smallest one that every client takes.
-const LEAST_PAYLOAD: u16 = 512;
 /// The longest query: those that are answered have some hundred bytes.
 pub(super) const LONGEST_QUERY: u16 = 4096;
 
@@ -47,30 +43,6 @@ pub(super) struct Handler {
 fn rates(per_second: u32) -> Option<[Mutex<Rates>; 2]> {
     let rates = || Some(Mutex::new(Rates::new(per_second)?));
     Some([rates()?, rates()?])
-}
-
-/// A response without its question.
-pub(super) struct Response {
-    /// Whether the client is to ask by TCP.
-    pub(super) is_truncated: bool,
-    pub(super) code: ResponseCode,
-    pub(super) is_authoritative: bool,
-    pub(super) answers: Vec<Record>,
-    pub(super) soa: Option<Record>,
-    pub(super) additional: Vec<Record>,
-}
-
-impl Response {
-    fn failed(code: ResponseCode) -> Self {
-        Self {
-            is_truncated: false,
-            code,
-            is_authoritative: false,
-            answers: Vec::new(),
-            soa: None,
-            additional: Vec::new(),
-        }
-    }
 }
 
 impl Handler {
@@ -109,7 +81,7 @@ impl Handler {
             return None;
         }
         let response = self.respond(&request);
-        match encode(&request, &response) {
+        match response.encode(&request) {
             Ok(bytes) => {
                 self.metrics.count_dns(&response.code);
                 Some(bytes)
@@ -133,13 +105,13 @@ impl Handler {
     pub(super) fn respond(&self, request: &Request) -> Response {
         let metadata = &request.metadata;
         if metadata.op_code != OpCode::Query {
-            return Response::failed(ResponseCode::NotImp);
+            return Response::of_code(ResponseCode::NotImp);
         }
         let Ok(info) = request.request_info() else {
-            return Response::failed(ResponseCode::FormErr);
+            return Response::of_code(ResponseCode::FormErr);
         };
         if request.version() > 0 {
-            return Response::failed(ResponseCode::BADVERS);
+            return Response::of_code(ResponseCode::BADVERS);
         }
         if !self.is_within_rate(request) {
             return too_many(request.protocol());
@@ -148,28 +120,33 @@ impl Handler {
         let is_internet = info.query.query_class() == DNSClass::IN;
         let labels = self.zone.labels_of(name).filter(|_| is_internet);
         let (Some(labels), false) = (labels, kind == RecordType::AXFR) else {
-            return Response::failed(ResponseCode::Refused);
+            return Response::of_code(ResponseCode::Refused);
         };
         let labels: Vec<_> = labels.iter().map(String::as_str).collect();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let asked = (name, &question(&labels), kind);
-        let (code, answers, additional) = match answer(&self.catalog, &self.zone, asked, turn) {
+        let mut response = Response::of_code(ResponseCode::NoError);
+        response.is_authoritative = true;
+        let is_empty = match answer(&self.catalog, &self.zone, asked, turn) {
+            Answer::Addresses(addresses) => {
+                response.addresses = (addresses, self.zone.ttl);
+                response.addresses.0.is_empty()
+            }
             Answer::Records {
                 answers,
                 additional,
-            } => (ResponseCode::NoError, answers, additional),
-            Answer::NoName => (ResponseCode::NXDomain, Vec::new(), Vec::new()),
-            Answer::Unknown => return Response::failed(ResponseCode::ServFail),
+            } => {
+                (response.answers, response.additional) = (answers, additional);
+                response.answers.is_empty()
+            }
+            Answer::NoName => {
+                response.code = ResponseCode::NXDomain;
+                true
+            }
+            Answer::Unknown => return Response::of_code(ResponseCode::ServFail),
         };
-        let soa = answers.is_empty().then(|| self.zone.soa());
-        Response {
-            is_truncated: false,
-            code,
-            is_authoritative: true,
-            answers,
-            soa,
-            additional,
-        }
+        response.soa = is_empty.then(|| self.zone.soa());
+        response
     }
 }
 
@@ -196,37 +173,8 @@ fn too_many(protocol: Protocol) -> Response {
     match protocol {
         Protocol::Udp => Response {
             is_truncated: true,
-            ..Response::failed(ResponseCode::NoError)
+            ..Response::of_code(ResponseCode::NoError)
         },
-        _ => Response::failed(ResponseCode::Refused),
+        _ => Response::of_code(ResponseCode::Refused),
     }
-}
-
-/// The response as it is sent; by UDP cut off where the client can't take more.
-fn encode(request: &Request, response: &Response) -> Result<Vec<u8>, ProtoError> {
-    let mut metadata = Metadata::response_from_request(&request.metadata);
-    metadata.authoritative = response.is_authoritative;
-    metadata.truncation = response.is_truncated;
-    metadata.response_code = response.code;
-    let edns = request.edns.as_ref().map(|asked| {
-        let mut edns = Edns::new();
-        edns.set_max_payload(asked.max_payload().clamp(LEAST_PAYLOAD, UDP_PAYLOAD));
-        edns
-    });
-    let largest = match request.protocol() {
-        Protocol::Udp => edns.as_ref().map_or(LEAST_PAYLOAD, Edns::max_payload),
-        _ => u16::MAX,
-    };
-    let message = MessageResponseBuilder::new(&request.queries, edns.as_ref()).build(
-        metadata,
-        &response.answers,
-        [],
-        &response.soa,
-        &response.additional,
-    );
-    let mut bytes = Vec::with_capacity(usize::from(LEAST_PAYLOAD));
-    let mut encoder = BinEncoder::new(&mut bytes);
-    encoder.set_max_size(largest);
-    message.destructive_emit(&mut encoder)?;
-    Ok(bytes)
 }

@@ -11,6 +11,7 @@ mod handler;
 mod question;
 mod rate;
 mod records;
+mod response;
 mod server;
 mod tcp;
 mod udp;

@@ -19,6 +19,8 @@ const EQUAL: (u16, u16) = (0, 1);
 /// An answer without its header.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
+    /// The name exists, and has these addresses.
+    Addresses(Vec<IpAddr>),
     /// The name exists. Without records it has none of this type.
     Records {
         answers: Vec<Record>,
@@ -63,7 +65,7 @@ pub(super) fn answer(
             let endpoints = in_turn(snapshot, turn);
             match kind {
                 RecordType::SRV => services(zone, (name, key), &endpoints, None),
-                _ => Answer::of(addresses(zone, name, &endpoints, kind)),
+                _ => Answer::Addresses(addresses(&endpoints, kind)),
             }
         }),
         Question::Port { set, port } => found(set, &|snapshot| {
@@ -80,7 +82,7 @@ pub(super) fn answer(
             let mut endpoints = snapshot.endpoints.iter();
             let endpoint = endpoints.find(|one| one.cluster() == cluster && one.name() == pod);
             endpoint.map_or(Answer::NoName, |endpoint| {
-                Answer::of(addresses(zone, name, &[endpoint], kind))
+                Answer::Addresses(addresses(&[endpoint], kind))
             })
         }),
     }
@@ -104,17 +106,15 @@ fn in_turn(snapshot: &EndpointSnapshot, turn: usize) -> Vec<&Endpoint> {
     endpoints
 }
 
-fn addresses(zone: &Zone, name: &Name, endpoints: &[&Endpoint], kind: RecordType) -> Vec<Record> {
+/// The addresses of this type, or of both.
+fn addresses(endpoints: &[&Endpoint], kind: RecordType) -> Vec<IpAddr> {
     let addresses = endpoints.iter().flat_map(|endpoint| endpoint.addresses());
-    let data = addresses.filter_map(|address| match (address, kind) {
-        (IpAddr::V4(address), RecordType::A | RecordType::ANY) => Some(RData::A(address.into())),
-        (IpAddr::V6(address), RecordType::AAAA | RecordType::ANY) => {
-            Some(RData::AAAA(address.into()))
-        }
-        _ => None,
+    let of_kind = addresses.filter(|address| match kind {
+        RecordType::A => address.is_ipv4(),
+        RecordType::AAAA => address.is_ipv6(),
+        kind => kind == RecordType::ANY,
     });
-    data.map(|data| Record::from_rdata(name.clone(), zone.ttl, data))
-        .collect()
+    of_kind.collect()
 }
 
 /// The SRV records of one port, or of all, with the addresses of their targets.
@@ -136,7 +136,13 @@ fn services(
             let data = SRV::new(priority, weight, one.number, target.clone());
             answers.push(Record::from_rdata(name.clone(), zone.ttl, RData::SRV(data)));
         }
-        additional.extend(addresses(zone, &target, &[endpoint], RecordType::ANY));
+        additional.extend(endpoint.addresses().map(|address| {
+            let data = match address {
+                IpAddr::V4(address) => RData::A(address.into()),
+                IpAddr::V6(address) => RData::AAAA(address.into()),
+            };
+            Record::from_rdata(target.clone(), zone.ttl, data)
+        }));
     }
     Answer::Records {
         answers,

@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 
 use fedrs_api::EndpointSet;
 use hickory_proto::{
-    op::{Message, MessageType, OpCode, Query, ResponseCode},
+    op::{Edns, Message, MessageType, OpCode, Query, ResponseCode},
     rr::{Name, RData, RecordType},
     serialize::binary::{BinDecodable, BinEncodable},
 };
-use hickory_server::{net::xfer::Protocol, server::Request};
+use hickory_server::net::xfer::Protocol;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::{
@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::dns::{handler::Response, records::MOST_ENDPOINTS};
+use crate::dns::records::MOST_ENDPOINTS;
 
 const ZONE: &str = "endpoints.fedrs.internal.";
 
@@ -104,11 +104,10 @@ fn query(name: &str, kind: RecordType) -> Message {
     message
 }
 
-fn respond(handler: &Handler, message: &Message) -> Response {
+fn respond(handler: &Handler, message: &Message) -> Message {
     let source = SocketAddr::from(([127, 0, 0, 1], 4000));
-    let protocol = Protocol::Udp;
-    let request = Request::from_bytes(message.to_bytes().unwrap(), source, protocol).unwrap();
-    handler.respond(&request)
+    let response = handler.answer(&message.to_bytes().unwrap(), source, Protocol::Tcp);
+    Message::from_bytes(&response.unwrap()).unwrap()
 }
 
 /// The response to a query below the zone: its code, and the data of the answers, sorted.
@@ -121,11 +120,11 @@ fn ask(handler: &Handler, name: &str, kind: RecordType) -> (ResponseCode, Vec<St
     let mut answers: Vec<_> = answers.collect();
     answers.sort();
     assert_eq!(
-        response.soa.is_some(),
-        answers.is_empty() && response.is_authoritative,
+        !response.authorities.is_empty(),
+        answers.is_empty() && response.metadata.authoritative,
         "{name}: an answer without records says for how long"
     );
-    (response.code, answers)
+    (response.metadata.response_code, answers)
 }
 
 #[test]
@@ -181,7 +180,7 @@ fn d2_srv_records_come_with_the_addresses_of_their_targets() {
         &query(&format!("_http._tcp.web.shop.{ZONE}"), RecordType::SRV),
     );
     let addresses: Vec<_> = response
-        .additional
+        .additionals
         .iter()
         .map(|record| record.data.to_string())
         .collect();
@@ -192,7 +191,7 @@ fn d2_srv_records_come_with_the_addresses_of_their_targets() {
 fn d2_the_first_endpoint_is_another_one_each_time_and_answers_are_bounded() {
     let handler = handler(catalog());
     let asked = query(&format!("many.shop.{ZONE}"), RecordType::A);
-    let first = |response: &Response| response.answers[0].data.clone();
+    let first = |response: &Message| response.answers[0].data.clone();
     let answers = [respond(&handler, &asked), respond(&handler, &asked)];
     assert_ne!(first(&answers[0]), first(&answers[1]));
     assert!(
@@ -213,7 +212,7 @@ fn d2_nothing_is_answered_before_everything_is_known() {
 #[test]
 fn names_of_others_and_what_is_no_query_are_refused() {
     let handler = handler(catalog());
-    let code = |message: &Message| respond(&handler, message).code;
+    let code = |message: &Message| respond(&handler, message).metadata.response_code;
     assert_eq!(
         code(&query("example.com.", RecordType::A)),
         ResponseCode::Refused
@@ -326,21 +325,31 @@ async fn a_query_by_tcp_that_is_none_ends_its_connection_and_no_other() {
 #[tokio::test]
 async fn long_answers_are_whole_by_tcp() {
     let (address, cancel, running) = start(Limits::default()).await;
-    let asked = query(&format!("many.shop.{ZONE}"), RecordType::A)
-        .to_bytes()
-        .unwrap();
+    let mut asked = query(&format!("many.shop.{ZONE}"), RecordType::A);
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    socket.send_to(&asked, address).await.unwrap();
     let mut buffer = vec![0; 65_535];
-    let length = socket.recv(&mut buffer).await.unwrap();
-    let by_udp = Message::from_bytes(&buffer[..length]).unwrap();
-    assert!(
-        by_udp.metadata.truncation && length <= 512,
-        "{length} bytes"
-    );
+    for (payload, most, opt) in [(None, 512, 0), (Some(800), 800, 11), (Some(4096), 1232, 11)] {
+        asked.edns = payload.map(|payload| {
+            let mut edns = Edns::new();
+            edns.set_max_payload(payload);
+            edns
+        });
+        let asked = asked.to_bytes().unwrap();
+        socket.send_to(&asked, address).await.unwrap();
+        let length = socket.recv(&mut buffer).await.unwrap();
+        let by_udp = Message::from_bytes(&buffer[..length]).unwrap();
+        assert!(
+            by_udp.metadata.truncation && length <= most,
+            "{length} bytes"
+        );
+        assert_eq!(by_udp.edns.is_some(), payload.is_some());
+        // The header, the question, and 16 bytes for each address.
+        assert_eq!(by_udp.answers.len(), (most - 12 - 40 - opt) / 16);
+    }
 
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let by_tcp = by_tcp(&mut stream, &asked).await.unwrap();
+    let by_tcp = by_tcp(&mut stream, &asked.to_bytes().unwrap()).await;
+    let by_tcp = by_tcp.unwrap();
     assert!(!by_tcp.metadata.truncation);
     assert_eq!(by_tcp.answers.len(), MOST_ENDPOINTS);
 
@@ -355,9 +364,11 @@ fn a_client_beyond_its_rate_is_sent_to_tcp_and_refused_there() {
     let asked = query(&format!("web.shop.{ZONE}"), RecordType::A);
     let respond = |client: u8, protocol| {
         let source = SocketAddr::from(([10, 0, 0, client], 4000));
-        let request = Request::from_bytes(asked.to_bytes().unwrap(), source, protocol).unwrap();
-        let response = handler.respond(&request);
-        (response.is_truncated, response.code, response.answers.len())
+        let response = handler.answer(&asked.to_bytes().unwrap(), source, protocol);
+        let Message {
+            metadata, answers, ..
+        } = Message::from_bytes(&response.unwrap()).unwrap();
+        (metadata.truncation, metadata.response_code, answers.len())
     };
     let whole = (false, ResponseCode::NoError, 2);
     for (protocol, too_many) in [

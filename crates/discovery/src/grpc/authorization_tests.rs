@@ -10,10 +10,7 @@ use super::*;
 use crate::access::mock_host::{Host, with_token};
 
 fn calls(host: &Arc<Host>) -> Calls {
-    Calls {
-        service: host.service(),
-        cancel: CancellationToken::new(),
-    }
+    Calls::new(host.service(), CancellationToken::new())
 }
 
 fn request<T>(token: &str, message: T) -> Request<T> {

@@ -40,14 +40,12 @@ fn snapshot(
     version: u64,
     endpoints: &BTreeMap<(u8, u8), bool>,
 ) -> Arc<EndpointSnapshot> {
-    let endpoints = endpoints.iter();
+    let endpoints = endpoints.iter().map(|((cluster, name), is_ready)| {
+        endpoint(&format!("c{cluster}"), &format!("p{name}"), *is_ready)
+    });
     Arc::new(EndpointSnapshot {
         version,
-        endpoints: endpoints
-            .map(|((cluster, name), is_ready)| {
-                endpoint(&format!("c{cluster}"), &format!("p{name}"), *is_ready)
-            })
-            .collect(),
+        endpoints: Arc::new(endpoints.collect()),
         set: Arc::clone(set),
     })
 }

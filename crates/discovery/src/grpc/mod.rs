@@ -2,6 +2,7 @@
 
 mod follower;
 mod messages;
+mod resolve;
 
 use std::{pin::Pin, sync::Arc};
 
@@ -16,7 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status, server::NamedService, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use self::follower::Follower;
+use self::{
+    follower::Follower,
+    resolve::{Encoded, EncodedEndpoints},
+};
 use crate::{
     access::Caller,
     answer::StaleMember,
@@ -49,16 +53,14 @@ pub async fn serve_grpc(listener: TcpListener, service: Service, cancel: Cancell
     let connections = service.connections(Protocol::Http2);
     let catalog = Arc::clone(&service.catalog);
     let xds = xds::server(service.clone(), cancel.clone()).max_decoding_message_size(MAX_REQUEST);
-    let calls = Calls {
-        service,
-        cancel: cancel.clone(),
-    };
-    let calls = DiscoveryServer::new(calls).max_decoding_message_size(MAX_REQUEST);
+    let calls = Arc::new(Calls::new(service, cancel.clone()));
+    let resolve = resolve::router(Arc::clone(&calls));
+    let calls = DiscoveryServer::from_arc(calls).max_decoding_message_size(MAX_REQUEST);
     let routes = Routes::new(calls)
         .add_service(xds)
         .add_service(health_service)
         .add_service(reflection);
-    let router = routes.prepare().into_axum_router();
+    let router = routes.prepare().into_axum_router().merge(resolve);
     let healthy = async {
         catalog.begun().await;
         set_health(&health, ServingStatus::Serving).await;
@@ -79,15 +81,21 @@ async fn set_health(health: &HealthReporter, status: ServingStatus) {
 #[derive(Debug)]
 struct Calls {
     service: Service,
+    encoded: EncodedEndpoints,
     /// Ends the calls that follow sets.
     cancel: CancellationToken,
 }
 
 impl Calls {
-    async fn resolved(
-        &self,
-        request: Request<proto::ResolveRequest>,
-    ) -> Result<proto::ResolveResponse, Status> {
+    fn new(service: Service, cancel: CancellationToken) -> Self {
+        Self {
+            service,
+            encoded: EncodedEndpoints::default(),
+            cancel,
+        }
+    }
+
+    async fn resolved(&self, request: Request<proto::ResolveRequest>) -> Result<Encoded, Status> {
         let caller = self.service.caller(&request).await?;
         let request = request.into_inner();
         let key = key(request.set)?;
@@ -97,16 +105,14 @@ impl Calls {
         let found = found.map_err(|problem| messages::status(&problem))?;
         let stale = StaleMember::all(&found, &self.service.catalog.members(), Timestamp::now());
         let unchanged = found.version == request.known_version;
-        Ok(proto::ResolveResponse {
+        let endpoints = (!unchanged).then(|| self.encoded.of(&key, &found));
+        let rest = proto::ResolveResponse {
             version: found.version,
             unchanged,
-            endpoints: if unchanged {
-                Vec::new()
-            } else {
-                messages::endpoints(&found)
-            },
+            endpoints: Vec::new(),
             stale_members: messages::stale_members(stale),
-        })
+        };
+        Ok(Encoded::new(endpoints.unwrap_or_default(), rest))
     }
 
     async fn watched(
@@ -186,11 +192,13 @@ impl Discovery for Calls {
     type WatchStream = Responses<proto::WatchResponse>;
     type ReplicateStream = Responses<proto::ReplicateResponse>;
 
+    /// Servers have [`resolve::router`] instead.
     async fn resolve(
         &self,
         request: Request<proto::ResolveRequest>,
     ) -> Result<Response<proto::ResolveResponse>, Status> {
-        self.counted(self.resolved(request).await)
+        let resolved = self.resolved(request).await;
+        self.counted(resolved.map(|encoded| encoded.decoded()))
     }
 
     async fn watch(

@@ -94,14 +94,8 @@ impl Downstream {
 fn everything(state: &State) -> Vec<(SetKey, bool, Vec<Endpoint>)> {
     let keys = state.keys();
     let sets = keys.filter_map(|key| Some((key.clone(), state.set(key)?)));
-    sets.map(|(key, entry)| {
-        (
-            key,
-            entry.has_source(),
-            entry.endpoints().cloned().collect(),
-        )
-    })
-    .collect()
+    sets.map(|(key, entry)| (key, entry.has_source(), entry.endpoints().to_vec()))
+        .collect()
 }
 
 fn paused() -> tokio::runtime::Runtime {

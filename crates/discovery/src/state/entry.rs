@@ -1,9 +1,6 @@
 //! A set, with what selects its pods, and its endpoints.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use fedrs_api::{EndpointSetSpec, FieldError, ValidEndpointSet};
 
@@ -27,10 +24,10 @@ pub(crate) struct Entry {
     federated: Option<Arc<Source>>,
     /// Clusters in which endpoints end if they are lost.
     pub(super) ended: Arc<BTreeSet<Arc<str>>>,
-    /// By cluster and name of the pod.
-    endpoints: BTreeMap<(Arc<str>, Box<str>), Endpoint>,
+    /// By cluster and name of the pod. What is published of them is the same vector, until they change.
+    endpoints: Arc<Vec<Endpoint>>,
     /// The ports of an endpoint that has been added: most have the same.
-    ports: Arc<[EndpointPort]>,
+    ports: Arc<Vec<EndpointPort>>,
 }
 
 impl Entry {
@@ -48,23 +45,25 @@ impl Entry {
             selectors,
             federated,
             ended,
-            endpoints: BTreeMap::new(),
+            endpoints: Arc::default(),
             ports: Arc::default(),
         }
     }
 
     /// The endpoints that answers have, by cluster and name. Those in clusters that are lost only if no other one serves, and for a
     /// time: replicas may run in their place, and whether they run themselves is not known (D2).
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+    pub(crate) fn endpoints(&self) -> Arc<Vec<Endpoint>> {
+        if !self.has_lost() {
+            return Arc::clone(&self.endpoints);
+        }
         let answered = self.all().filter(|(_, is_omitted)| !is_omitted);
-        answered.map(|(endpoint, _)| endpoint)
+        Arc::new(answered.map(|(endpoint, _)| endpoint.clone()).collect())
     }
 
     /// All endpoints, and whether answers leave them out.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Endpoint, bool)> {
         let others_serve = self.others_serve();
-        let endpoints = self.endpoints.values();
-        endpoints.map(move |one| {
+        self.endpoints.iter().map(move |one| {
             let ends = others_serve || self.ended.contains(one.cluster());
             (one, ends && self.is_lost(one))
         })
@@ -72,12 +71,16 @@ impl Entry {
 
     /// Whether it has lost clusters, and new requests may be sent to endpoints in others.
     fn others_serve(&self) -> bool {
-        let has_lost = (self.federated.as_ref()).is_some_and(|source| !source.lost.is_empty());
         let serves = |set: &Arc<_>| {
-            let mut endpoints = self.endpoints.values();
+            let mut endpoints = self.endpoints.iter();
             endpoints.any(|one| one.is_ready(set) && !self.is_lost(one))
         };
-        has_lost && self.set.as_ref().is_ok_and(serves)
+        self.has_lost() && self.set.as_ref().is_ok_and(serves)
+    }
+
+    /// Whether its source is lost in a cluster.
+    fn has_lost(&self) -> bool {
+        (self.federated.as_ref()).is_some_and(|source| !source.lost.is_empty())
     }
 
     /// Whether it is lost in one of these clusters.
@@ -103,29 +106,31 @@ impl Entry {
     }
 
     /// What a pod is to the set now. Returns whether that changes anything.
-    pub(super) fn refresh(
-        &mut self,
-        cluster: &Arc<str>,
-        name: &str,
-        pod: Option<&Arc<Pod>>,
-    ) -> bool {
+    pub(super) fn refresh(&mut self, cluster: &str, name: &str, pod: Option<&Arc<Pod>>) -> bool {
         let endpoint = pod.and_then(|pod| self.endpoint(pod));
-        let key = (Arc::clone(cluster), Box::from(name));
-        match endpoint {
-            Some(endpoint) if self.endpoints.get(&key) == Some(&endpoint) => false,
-            Some(endpoint) => {
-                self.endpoints.insert(key, endpoint);
-                true
+        let key = (cluster, name);
+        let place = (self.endpoints).binary_search_by(|one| (one.cluster(), one.name()).cmp(&key));
+        match (place, endpoint) {
+            (Ok(place), Some(endpoint)) if self.endpoints.get(place) == Some(&endpoint) => {
+                return false;
             }
-            None => self.endpoints.remove(&key).is_some(),
+            (Err(_), None) => return false,
+            (Ok(place), Some(endpoint)) => {
+                Arc::make_mut(&mut self.endpoints)[place] = endpoint;
+            }
+            (Ok(place), None) => _ = Arc::make_mut(&mut self.endpoints).remove(place),
+            (Err(place), Some(endpoint)) => {
+                Arc::make_mut(&mut self.endpoints).insert(place, endpoint);
+            }
         }
+        true
     }
 
     fn endpoint(&mut self, pod: &Arc<Pod>) -> Option<Endpoint> {
         let set = self.set.as_ref().ok()?;
         let ports = self.selects(pod).then(|| ports_of(set, pod))??;
         if *self.ports != *ports {
-            self.ports = ports.into();
+            self.ports = Arc::new(ports);
         }
         Some(Endpoint::new(pod, Arc::clone(&self.ports)))
     }

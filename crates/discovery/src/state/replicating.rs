@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use super::State;
 use crate::{
     freshness::Staleness,
-    member::Member,
     member_state::MemberState,
     pod::{Pod, Shared},
 };
@@ -18,7 +17,7 @@ impl State {
         self.members.get(name).map(MemberState::of)
     }
 
-    /// Pods of a member exist, which `read` makes for this cluster, with what the member's pods have in common. In a list, those that
+    /// Pods of a member exist, which `read` makes for this cluster, with what pods have in common. In a list, those that
     /// are known change with [`apply_deferred_pods`](Self::apply_deferred_pods).
     ///
     /// # Errors
@@ -30,29 +29,29 @@ impl State {
         read: impl FnOnce(&Arc<str>, &mut Shared) -> Result<Vec<(Box<str>, Pod)>, E>,
     ) -> Result<(), E> {
         let mut result = Ok(());
-        self.with_member(member, |member| match member.replicate(is_list, read) {
-            Ok(changes) => changes,
-            Err(error) => {
+        self.with_member(member, |member, shared| {
+            let replicated = member.replicate(is_list, |cluster| read(cluster, shared));
+            replicated.unwrap_or_else(|error| {
                 result = Err(error);
                 Vec::new()
-            }
+            })
         });
         result
     }
 
     /// The list is there as a whole: pods of it that were known change.
     pub(crate) fn apply_deferred_pods(&mut self, member: &str) {
-        self.with_member(member, Member::apply_deferred);
+        self.with_member(member, |member, _| member.apply_deferred());
     }
 
     /// Pods of a member that were not replicated since [`begin_pods`](Self::begin_pods) are gone.
     pub(crate) fn remove_unlisted_pods(&mut self, member: &str) {
-        self.with_member(member, Member::remove_unlisted);
+        self.with_member(member, |member, _| member.remove_unlisted());
     }
 
     /// What is known of the pods of a member is as current as the upstream says.
     pub(crate) fn replicate_pods_currency(&mut self, member: &str, of_upstream: Staleness) {
-        self.with_member(member, |member| {
+        self.with_member(member, |member, _| {
             member.freshness.replicated(of_upstream);
             None
         });

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::State;
 use crate::{
     freshness::Freshness,
-    kept::{KeptHost, KeptMember, KeptPods, LoadedMember, LoadedSnapshots, Mark},
+    kept::{KeptHost, KeptMember, KeptPods, LoadedSnapshots, Mark},
     member::Member,
     pod::Labels,
     set::SetKey,
@@ -18,6 +18,7 @@ impl State {
     /// Takes what snapshots have, before anything is watched. The host comes first: then each pod finds its sets, instead of
     /// each set its pods among all.
     pub(crate) fn load(&mut self, loaded: LoadedSnapshots) {
+        self.shared = loaded.shared;
         if let Some(host) = loaded.host {
             self.load_host(host);
         }
@@ -42,9 +43,9 @@ impl State {
         self.host_revision = 0;
     }
 
-    fn load_member(&mut self, loaded: LoadedMember) {
-        let name = Arc::clone(&loaded.member.name);
-        self.find_sets(&name, &loaded.member.pods);
+    fn load_member(&mut self, loaded: KeptMember) {
+        let name = Arc::clone(&loaded.name);
+        self.find_sets(&name, &loaded.pods);
         self.members.insert(name, Member::loaded(loaded));
         self.have_members_changed = true;
     }

@@ -37,7 +37,7 @@ fn snapshot(version: u64) -> Arc<EndpointSnapshot> {
     let spec: EndpointSetSpec = serde_json::from_value(spec).unwrap();
     Arc::new(EndpointSnapshot {
         version,
-        endpoints: Vec::new(),
+        endpoints: Arc::default(),
         set: Arc::new(ValidEndpointSet::check(&spec).unwrap()),
     })
 }

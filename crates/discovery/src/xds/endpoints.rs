@@ -170,7 +170,7 @@ mod tests {
             name: "http".into(),
             number: 80,
         };
-        Endpoint::new(&Arc::new(pod), Arc::new([port]))
+        Endpoint::new(&Arc::new(pod), Arc::new(vec![port]))
     }
 
     fn snapshot(endpoints: &[&str]) -> EndpointSnapshot {
@@ -181,7 +181,7 @@ mod tests {
         let spec: EndpointSetSpec = serde_json::from_value(spec).unwrap();
         EndpointSnapshot {
             version: 1,
-            endpoints: endpoints.iter().map(|text| endpoint(text)).collect(),
+            endpoints: Arc::new(endpoints.iter().map(|text| endpoint(text)).collect()),
             set: Arc::new(ValidEndpointSet::check(&spec).unwrap()),
         }
     }

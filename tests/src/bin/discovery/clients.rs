@@ -79,6 +79,13 @@ fn set(number: usize) -> SetId {
     }
 }
 
+fn request(number: usize, known_version: u64) -> ResolveRequest {
+    ResolveRequest {
+        set: Some(set(number)),
+        known_version,
+    }
+}
+
 pub(crate) fn watched(number: usize) -> WatchedSet {
     WatchedSet {
         set: Some(set(number)),
@@ -125,24 +132,24 @@ pub(crate) async fn grpc(
     for _ in 0..CONNECTIONS {
         channels.push(channel(server).await?);
     }
-    let started = Instant::now();
+    let mut versions = vec![0; shape.sets];
+    if has_version {
+        let mut client = DiscoveryClient::new(channels[0].clone());
+        for (number, version) in versions.iter_mut().enumerate() {
+            let resolved = client.resolve(request(number, 0)).await?;
+            *version = resolved.into_inner().version;
+        }
+    }
+    let (versions, started) = (Arc::new(versions), Instant::now());
     let callers = (0..CONNECTIONS * CALLS).map(|caller| {
         let mut client = DiscoveryClient::new(channels[caller % CONNECTIONS].clone());
+        let versions = Arc::clone(&versions);
         tokio::spawn(async move {
             let (mut answers, mut failed) = (0, 0);
-            let mut known = HashMap::new();
             while started.elapsed() < duration {
                 let number = any_set(shape);
-                let known_version = known.get(&number).copied().filter(|_| has_version);
-                let request = ResolveRequest {
-                    set: Some(set(number)),
-                    known_version: known_version.unwrap_or_default(),
-                };
-                match client.resolve(request).await {
-                    Ok(response) => {
-                        known.insert(number, response.into_inner().version);
-                        answers += 1;
-                    }
+                match client.resolve(request(number, versions[number])).await {
+                    Ok(_) => answers += 1,
                     Err(_) => failed += 1,
                 }
             }
