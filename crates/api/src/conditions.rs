@@ -284,7 +284,9 @@ closed_set! {
         SourceNotFound,
         /// `Ready`: the source has no pods.
         NoPods,
-        /// `Ready`: no pod has a container port of this name.
+        /// `Ready`: no Service has a load balancer with an address.
+        LoadBalancerNotFound,
+        /// `Ready`: no pod has a container port of this name, or no load balancer such a port.
         PortNotFound,
         /// `Ready`: there are pods, and new requests may be sent to none of them.
         NoReadyEndpoints,

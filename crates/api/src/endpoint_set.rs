@@ -34,6 +34,18 @@ closed_set! {
     }
 }
 
+closed_set! {
+    /// What the endpoints of an EndpointSet are.
+    #[derive(Default)]
+    pub enum EndpointAddresses {
+        /// The pods: clients have to reach their addresses, also from other clusters.
+        #[default]
+        Pods,
+        /// The load balancers of the Service that is the source, one in each cluster. It is ready while a pod of the Service is.
+        LoadBalancers,
+    }
+}
+
 /// Pods of all member clusters under one name.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
@@ -93,11 +105,19 @@ closed_set! {
     validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
     derive = "PartialEq"
 )]
+#[x_kube(
+    validation = Rule::new("self.addresses != 'LoadBalancers' || has(self.source.service)")
+        .message(NEEDS_SERVICE)
+        .field_path(".addresses")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointSetSpec {
     /// Whose pods it has.
     pub source: EndpointSource,
-    /// The ports of each endpoint. A pod that has none of them is no endpoint. Without ports, endpoints are addresses.
+    /// What the endpoints are. `LoadBalancers` needs a Service as the source. Defaults to `Pods`.
+    #[serde(default)]
+    pub addresses: EndpointAddresses,
+    /// The ports of each endpoint. A pod, or load balancer, that has none of them is no endpoint. Without ports, endpoints are addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_PORTS))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
@@ -120,6 +140,8 @@ pub struct EndpointSetSpec {
     pub clusters: Option<Vec<String>>,
 }
 
+/// Why a set of load balancers is invalid.
+pub(crate) const NEEDS_SERVICE: &str = "LoadBalancers needs source.service";
 /// The most ports of an EndpointSet: as many as an EndpointSlice has.
 pub const MAX_PORTS: usize = 100;
 /// The most labels that travel along.
@@ -178,7 +200,7 @@ pub struct EndpointPort {
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
     )]
     pub name: String,
-    /// The number, from 1 to 65535, or the name of a container's port.
+    /// The number, from 1 to 65535, or the name of a container's port; of a port of the Service, if `addresses` is `LoadBalancers`.
     #[schemars(schema_with = "port_schema")]
     pub port: IntOrString,
 }
@@ -228,7 +250,7 @@ pub struct EndpointSetCluster {
 fn port_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "x-kubernetes-int-or-string": true,
-        "description": "The number, from 1 to 65535, or the name of a container's port.",
+        "description": "The number, from 1 to 65535, or the name of a container's port; of a port of the Service, if `addresses` is `LoadBalancers`.",
         "minimum": 1,
         "maximum": u16::MAX,
         "maxLength": 15,

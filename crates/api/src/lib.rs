@@ -67,8 +67,8 @@ pub use conditions::{
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
 pub use endpoint_set::{
-    EndpointSet, EndpointSetCluster, EndpointSetSpec, EndpointSetStatus, EndpointSource,
-    IncludedPods,
+    EndpointAddresses, EndpointSet, EndpointSetCluster, EndpointSetSpec, EndpointSetStatus,
+    EndpointSource, IncludedPods,
 };
 pub use events::{EventReason, LocalEventReason, MemberEventReason};
 pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};

@@ -5,9 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString};
 
 use crate::{
-    FieldError, IncludedPods,
+    EndpointAddresses, FieldError, IncludedPods,
     dns::{IS_NO_LABEL, is_label, is_label_key},
-    endpoint_set::{EndpointPort, EndpointSetSpec, EndpointSource, MAX_LABELS, MAX_PORTS},
+    endpoint_set::{
+        EndpointPort, EndpointSetSpec, EndpointSource, MAX_LABELS, MAX_PORTS, NEEDS_SERVICE,
+    },
     field::Errors,
     object_key::SetKind,
     selector,
@@ -18,6 +20,8 @@ use crate::{
 pub struct ValidEndpointSet {
     /// Whose pods it has.
     pub source: ValidEndpointSource,
+    /// What the endpoints are: load balancers only with a Service as the source.
+    pub addresses: EndpointAddresses,
     /// The ports of each endpoint, by name.
     pub ports: Vec<NamedPort>,
     /// Which of the pods it has.
@@ -78,11 +82,16 @@ impl ValidEndpointSet {
             let field = format!("spec.clusters[{index}]");
             errors.require(is_label(name), &field, IS_NO_LABEL);
         }
+        let needs_service = spec.addresses == EndpointAddresses::LoadBalancers;
+        let has_service = spec.source.service.is_some();
+        let is_possible = !needs_service || has_service;
+        errors.require(is_possible, "spec.addresses", NEEDS_SERVICE);
         let Some(source) = source else {
             return Err(errors.into_list());
         };
         errors.or(Self {
             source,
+            addresses: spec.addresses,
             ports,
             include: spec.include,
             publish_not_ready: spec.publish_not_ready,

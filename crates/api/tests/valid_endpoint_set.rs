@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 use fedrs_api::{
-    EndpointSetSpec, IncludedPods, PodPort, SetKind, ValidEndpointSet, ValidEndpointSource,
+    EndpointAddresses, EndpointSetSpec, IncludedPods, PodPort, SetKind, ValidEndpointSet,
+    ValidEndpointSource,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -26,6 +27,10 @@ fn d1_a_set_has_the_serving_pods_of_its_source_in_all_clusters() {
     let of_service = json!({ "source": { "service": "web" } });
     let set = ValidEndpointSet::check(&serde_json::from_value(of_service).unwrap()).unwrap();
     assert_eq!(set.source, ValidEndpointSource::Service("web".to_owned()));
+    assert_eq!(set.addresses, EndpointAddresses::Pods);
+    let balancers = json!({ "source": { "service": "web" }, "addresses": "LoadBalancers" });
+    let set = ValidEndpointSet::check(&serde_json::from_value(balancers).unwrap()).unwrap();
+    assert_eq!(set.addresses, EndpointAddresses::LoadBalancers);
 }
 
 #[test]
@@ -49,6 +54,7 @@ fn d1_ports_have_names_and_numbers_or_names_of_containers() {
 #[case::two_sources(json!({ "source": { "federatedReplicaSet": "a", "federatedDeployment": "a" } }), &["spec.source"])]
 #[case::a_service_and_a_set(json!({ "source": { "service": "a", "federatedReplicaSet": "a" } }), &["spec.source"])]
 #[case::empty_selector(json!({ "source": { "selector": {} } }), &["spec.source.selector"])]
+#[case::load_balancers_of_pods(json!({ "addresses": "LoadBalancers" }), &["spec.addresses"])]
 #[case::port_0(json!({ "ports": [{ "name": "a", "port": 0 }] }), &["spec.ports[0].port"])]
 #[case::port_too_large(json!({ "ports": [{ "name": "a", "port": 65536 }] }), &["spec.ports[0].port"])]
 #[case::port_names(json!({ "ports": [{ "name": "A", "port": 1 }, { "name": "b", "port": "" }] }), &["spec.ports[0].name", "spec.ports[1].port"])]

@@ -342,7 +342,7 @@ pub struct ReplicatedSet {
     pub spec: ::prost::alloc::vec::Vec<u8>,
 }
 /// An object that selects pods.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReplicatedSelector {
     /// Which one.
     #[prost(message, optional, tag = "1")]
@@ -353,6 +353,22 @@ pub struct ReplicatedSelector {
     /// Clusters that are believed to be gone, if it is a federated set.
     #[prost(string, repeated, tag = "3")]
     pub lost_clusters: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Where its load balancer is reached, if it is a Service that has one.
+    #[prost(message, optional, tag = "4")]
+    pub load_balancer: ::core::option::Option<LoadBalancer>,
+}
+/// The load balancer of a Service.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LoadBalancer {
+    /// Its IPv4 address.
+    #[prost(uint32, optional, tag = "1")]
+    pub ipv4: ::core::option::Option<u32>,
+    /// Its IPv6 address: 16 bytes, or none.
+    #[prost(bytes = "vec", tag = "2")]
+    pub ipv6: ::prost::alloc::vec::Vec<u8>,
+    /// The numbers of the ports of the Service that have names.
+    #[prost(map = "string, uint32", tag = "3")]
+    pub ports: ::std::collections::HashMap<::prost::alloc::string::String, u32>,
 }
 /// Labels of pods.
 #[derive(Clone, PartialEq, ::prost::Message)]

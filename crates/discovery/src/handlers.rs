@@ -237,7 +237,7 @@ impl EventHandler<ServiceObject> for Services {
     fn on_apply(&mut self, service: ServiceObject) {
         let key = service.key();
         self.catalog
-            .update(|state| state.apply_service(&self.member, &key, service.selector()));
+            .update(|state| state.apply_service(&self.member, &key, service.into_service()));
         self.listing.show(&key);
     }
 

@@ -12,6 +12,7 @@
 
 mod access;
 mod answer;
+mod balancer;
 mod catalog;
 mod changes;
 mod disk;

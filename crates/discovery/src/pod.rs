@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{interner::Interner, node::Node};
 
 /// The most labels that are kept of a pod, and the most named ports: a hostile member can't fill the memory.
-const MAX_ENTRIES: usize = 256;
+pub(crate) const MAX_ENTRIES: usize = 256;
 
 /// The labels of a pod.
 pub(crate) type Labels = BTreeMap<String, String>;
@@ -144,20 +144,22 @@ fn is_ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
     Ok(ready)
 }
 
-/// The first address of each family. What is no address is ignored.
-fn addresses<'de, D: Deserializer<'de>>(
+/// The first address of each family in the items that have an `ip`. What is no address is ignored.
+pub(crate) fn addresses<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<(Option<Ipv4Addr>, Option<Ipv6Addr>), D::Error> {
     #[derive(Deserialize)]
-    struct PodIp<'a> {
+    struct Item<'a> {
         #[serde(borrow)]
-        ip: Cow<'a, str>,
+        ip: Option<Text<'a>>,
     }
     let mut addresses = (None, None);
-    for_each_item(deserializer, |PodIp { ip }: PodIp<'_>| match ip.parse() {
-        Ok(IpAddr::V4(v4)) => _ = addresses.0.get_or_insert(v4),
-        Ok(IpAddr::V6(v6)) => _ = addresses.1.get_or_insert(v6),
-        Err(_) => {}
+    for_each_item(deserializer, |Item { ip }: Item<'_>| {
+        match ip.and_then(|ip| ip.0.parse().ok()) {
+            Some(IpAddr::V4(v4)) => _ = addresses.0.get_or_insert(v4),
+            Some(IpAddr::V6(v6)) => _ = addresses.1.get_or_insert(v6),
+            None => {}
+        }
     })?;
     Ok(addresses)
 }

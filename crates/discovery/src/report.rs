@@ -18,7 +18,9 @@ pub(crate) struct SetReport {
     pub(crate) has_source: bool,
     /// Pods of the source in its clusters, whatever their state.
     pub(crate) pods: usize,
-    /// Ports that none of these pods has: the index in `spec.ports`, and the name of the container's port.
+    /// Load balancers with an address, if those are its endpoints.
+    pub(crate) balancers: Option<usize>,
+    /// Ports that none of these pods, or load balancers, has: the index in `spec.ports`, and the name.
     pub(crate) missing_ports: Vec<(usize, String)>,
     /// Its clusters, by name.
     pub(crate) clusters: Vec<ClusterReport>,
@@ -53,6 +55,7 @@ impl SetReport {
                 set: entry.set.clone(),
                 has_source: false,
                 pods: 0,
+                balancers: None,
                 missing_ports: Vec::new(),
                 clusters: Vec::new(),
             });
@@ -67,6 +70,11 @@ impl SetReport {
             .map(|pod| &**pod)
             .filter(|pod| entry.selects(pod))
             .collect();
+        let balancers = entry.balancers();
+        let balancers: Option<Vec<&Pod>> = balancers.map(|balancers| {
+            let all = balancers.all();
+            all.filter(|one| concerns(set, &one.cluster)).collect()
+        });
         let mut counts = BTreeMap::<&str, Counts>::new();
         for (endpoint, is_omitted) in entry.all() {
             let counts = counts.entry(endpoint.cluster()).or_default();
@@ -91,13 +99,14 @@ impl SetReport {
             set: entry.set.clone(),
             has_source: entry.has_source(),
             pods: pods.len(),
-            missing_ports: missing_ports(set, &pods),
+            balancers: balancers.as_ref().map(Vec::len),
+            missing_ports: missing_ports(set, balancers.as_ref().unwrap_or(&pods)),
             clusters: members.iter().map(cluster).collect(),
         })
     }
 }
 
-/// Ports that have a name that none of these pods has. None without pods.
+/// Ports that have a name that none of these has. None without any.
 fn missing_ports(set: &ValidEndpointSet, pods: &[&Pod]) -> Vec<(usize, String)> {
     let ports = set.ports.iter().enumerate();
     let missing = ports.filter_map(|(index, port)| match &port.port {

@@ -14,7 +14,8 @@ pub(crate) fn ports_of(set: &ValidEndpointSet, pod: &Pod) -> Option<Vec<Endpoint
     is_included(set, pod).then(|| named_ports(set, pod))?
 }
 
-fn is_included(set: &ValidEndpointSet, pod: &Pod) -> bool {
+/// Whether the pod is one that the set includes, whatever its ports.
+pub(crate) fn is_included(set: &ValidEndpointSet, pod: &Pod) -> bool {
     let is_of_cluster = concerns(set, &pod.cluster);
     let is_in_state = match set.include {
         IncludedPods::Serving => pod.has_address() && (pod.is_ready || set.publish_not_ready),

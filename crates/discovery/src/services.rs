@@ -1,4 +1,4 @@
-//! The Services of a member, as far as their selectors say whose pods an EndpointSet has.
+//! The Services of a member, as far as they say which endpoints an EndpointSet has.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -7,7 +7,7 @@ use std::{
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::freshness::Freshness;
+use crate::{balancer::LoadBalancer, freshness::Freshness};
 
 /// Namespace and name of a Service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,11 +25,20 @@ impl ServiceKey {
     }
 }
 
+/// What a Service that selects pods says of its endpoints.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Service {
+    /// Which pods it has.
+    pub(crate) selector: LabelSelector,
+    /// Its load balancer, once that has an address.
+    pub(crate) balancer: Option<LoadBalancer>,
+}
+
 /// The Services of a member.
 #[derive(Debug, Default)]
 pub(crate) struct Services {
-    /// The selectors of those that have one.
-    selectors: BTreeMap<ServiceKey, Arc<LabelSelector>>,
+    /// Those that have a selector.
+    known: BTreeMap<ServiceKey, Arc<Service>>,
     /// How current they are.
     pub(crate) freshness: Freshness,
 }
@@ -38,46 +47,41 @@ impl Services {
     /// Those that a snapshot has.
     pub(crate) fn loaded(kept: KeptServices, freshness: Freshness) -> Self {
         Self {
-            selectors: kept.into_iter().collect(),
+            known: kept.into_iter().collect(),
             freshness,
         }
     }
 
     /// All, for a snapshot; `None` if they are not known.
     pub(crate) fn kept(&self) -> Option<KeptServices> {
-        let selectors = self.selectors.iter();
-        let selectors = selectors.map(|(key, selector)| (key.clone(), Arc::clone(selector)));
-        self.freshness.is_known.then(|| selectors.collect())
+        let known = self.known.iter();
+        let known = known.map(|(key, service)| (key.clone(), Arc::clone(service)));
+        self.freshness.is_known.then(|| known.collect())
     }
 
-    /// Which pods a Service selects.
-    pub(crate) fn selector(&self, key: &ServiceKey) -> Option<&LabelSelector> {
-        self.selectors.get(key).map(|selector| &**selector)
+    /// The Service, if it selects pods.
+    pub(crate) fn get(&self, key: &ServiceKey) -> Option<&Arc<Service>> {
+        self.known.get(key)
     }
 
-    /// Which pods a Service selects, for a replica.
-    pub(crate) fn shared_selector(&self, key: &ServiceKey) -> Option<Arc<LabelSelector>> {
-        self.selectors.get(key).cloned()
-    }
-
-    /// A Service has this selector, or none. Returns whether that changes anything.
-    pub(crate) fn set(&mut self, key: &ServiceKey, selector: Option<LabelSelector>) -> bool {
-        if self.selector(key) == selector.as_ref() {
+    /// A Service is this, or selects no pods. Returns whether that changes anything.
+    pub(crate) fn set(&mut self, key: &ServiceKey, service: Option<Service>) -> bool {
+        if self.get(key).map(|known| &**known) == service.as_ref() {
             return false;
         }
-        match selector {
-            Some(selector) => _ = self.selectors.insert(key.clone(), Arc::new(selector)),
-            None => _ = self.selectors.remove(key),
+        match service {
+            Some(service) => _ = self.known.insert(key.clone(), Arc::new(service)),
+            None => _ = self.known.remove(key),
         }
         true
     }
 
     /// Those that are not among `listed`.
     pub(crate) fn unlisted(&self, listed: &HashSet<ServiceKey>) -> Vec<ServiceKey> {
-        let known = self.selectors.keys();
+        let known = self.known.keys();
         known.filter(|key| !listed.contains(key)).cloned().collect()
     }
 }
 
-/// The selectors of Services.
-pub(crate) type KeptServices = Vec<(ServiceKey, Arc<LabelSelector>)>;
+/// The Services of a member that select pods.
+pub(crate) type KeptServices = Vec<(ServiceKey, Arc<Service>)>;

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
 
@@ -14,7 +15,11 @@ use reflector::{
 };
 use serde::{Deserialize, Deserializer};
 
-use crate::services::ServiceKey;
+use crate::{
+    balancer::LoadBalancer,
+    pod::{MAX_ENTRIES, PortNames, addresses},
+    services::{Service, ServiceKey},
+};
 
 /// What endpoints need of a federated set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,6 +88,8 @@ pub(crate) struct ServiceObject {
     metadata: Metadata,
     #[serde(default, deserialize_with = "null_as_default")]
     spec: ServiceSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: ServiceStatus,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -92,6 +99,41 @@ struct ServiceSpec {
     r#type: String,
     #[serde(deserialize_with = "null_as_default")]
     selector: BTreeMap<String, String>,
+    #[serde(deserialize_with = "named_ports")]
+    ports: PortNames,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ServiceStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    load_balancer: LoadBalancerStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LoadBalancerStatus {
+    /// Some load balancers have a host name, and no address.
+    #[serde(deserialize_with = "addresses")]
+    ingress: (Option<Ipv4Addr>, Option<Ipv6Addr>),
+}
+
+fn named_ports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PortNames, D::Error> {
+    #[derive(Deserialize)]
+    struct Port<'a> {
+        #[serde(borrow)]
+        name: Option<Text<'a>>,
+        port: u16,
+    }
+    let mut names = PortNames::new();
+    for_each_item(deserializer, |port: Port<'_>| {
+        if let Some(name) = port.name
+            && names.len() < MAX_ENTRIES
+        {
+            names.insert(name.0.into_owned(), port.port);
+        }
+    })?;
+    Ok(names)
 }
 
 impl Versioned for ServiceObject {
@@ -105,13 +147,22 @@ impl ServiceObject {
         ServiceKey::new(&*self.metadata.namespace, &*self.metadata.name)
     }
 
-    /// Which pods it has; `None` if others say which endpoints it has.
-    pub(crate) fn selector(&self) -> Option<LabelSelector> {
-        let ServiceSpec { r#type, selector } = &self.spec;
+    /// What it says of its endpoints; `None` if others say which it has.
+    pub(crate) fn into_service(self) -> Option<Service> {
+        let ServiceSpec {
+            r#type,
+            selector,
+            ports,
+        } = self.spec;
         let selects = !selector.is_empty() && r#type != "ExternalName";
-        selects.then(|| LabelSelector {
-            match_labels: Some(selector.clone()),
-            ..LabelSelector::default()
+        let (v4, v6) = self.status.load_balancer.ingress;
+        let is_balanced = r#type == "LoadBalancer" && (v4.is_some() || v6.is_some());
+        selects.then(|| Service {
+            selector: LabelSelector {
+                match_labels: Some(selector),
+                ..LabelSelector::default()
+            },
+            balancer: is_balanced.then_some(LoadBalancer { v4, v6, ports }),
         })
     }
 }

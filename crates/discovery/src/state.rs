@@ -12,8 +12,8 @@ use std::{
 
 use controller_base::required_labels::RequiredLabels;
 use fedrs_api::{
-    EndpointSet, EndpointSetSpec, FieldError, ObjectKey, SetKind, ValidEndpointSet,
-    ValidEndpointSource,
+    EndpointAddresses, EndpointSet, EndpointSetSpec, FieldError, ObjectKey, SetKind,
+    ValidEndpointSet, ValidEndpointSource,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -24,12 +24,13 @@ pub(crate) use self::{
     replicated::{NamespacedPod, Update},
 };
 use crate::{
+    balancer::Balancers,
     changes::Changes,
     freshness::Freshness,
     member::{Member, PodChange},
     node::NodeObject,
     pod::{Pod, PodObject, Shared},
-    services::ServiceKey,
+    services::{Service, ServiceKey},
     set::{ParsedSelector, Selectors, SetKey, SourceKey},
     source::Source,
 };
@@ -262,15 +263,15 @@ impl State {
     pub(crate) fn apply_service(
         &mut self,
         member: &str,
-        service: &ServiceKey,
-        selector: Option<LabelSelector>,
+        key: &ServiceKey,
+        service: Option<Service>,
     ) {
         let Some(member) = self.members.get_mut(member) else {
             return;
         };
-        if member.services.set(service, selector) {
+        if member.services.set(key, service) {
             member.revision += 1;
-            self.source_changed(&SourceKey::Service(service.clone()));
+            self.source_changed(&SourceKey::Service(key.clone()));
         }
     }
 
@@ -372,7 +373,9 @@ impl State {
             Some(SourceKey::Set(federated)) => self.sources.get(&federated).cloned(),
             _ => None,
         };
-        let mut entry = Entry::new(set, spec, selectors, federated, Arc::clone(&self.ended));
+        let balancers = (set.as_ref().ok()).and_then(|set| self.balancers_of(&key, set));
+        let ended = Arc::clone(&self.ended);
+        let mut entry = Entry::new(set, spec, selectors, balancers, federated, ended);
         if self.is_host_known() {
             for member in self.members.values() {
                 for pod in member.pods(&key.namespace) {
@@ -395,13 +398,29 @@ impl State {
             }
             (_, Some(SourceKey::Service(service))) => {
                 let selector = |member: &Member| {
-                    let selector = parse(member.services.selector(&service)?)?;
+                    let selector = parse(&member.services.get(&service)?.selector)?;
                     Some((Arc::clone(&member.name), selector))
                 };
                 Selectors::OfMembers(self.members.values().filter_map(selector).collect())
             }
             (_, None) => Selectors::All(None),
         }
+    }
+
+    /// The load balancers of a set, if it has those.
+    fn balancers_of(&self, key: &SetKey, set: &ValidEndpointSet) -> Option<Balancers> {
+        let Some(SourceKey::Service(service)) = SourceKey::of(key, set) else {
+            return None;
+        };
+        let balancer = |member: &Member| {
+            let known = member.services.get(&service)?;
+            let balancer = known.balancer.as_ref()?;
+            let balancer = balancer.in_place_of_pods(&member.name, &service.name);
+            Some((Arc::clone(&member.name), balancer))
+        };
+        let all = self.members.values().filter_map(balancer);
+        let are_endpoints = set.addresses == EndpointAddresses::LoadBalancers;
+        are_endpoints.then(|| Balancers::new(set, all.collect()))
     }
 
     /// An EndpointSet is gone.

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{balancer::LoadBalancer, pod::PortNames};
 
 const NAMESPACE: &str = "shop";
 
@@ -28,11 +29,22 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     serde_json::from_str(&value.to_string()).unwrap()
 }
 
-fn endpoint_set(name: usize, source: &Value) -> EndpointSet {
+fn endpoint_set(name: usize, by: By) -> EndpointSet {
+    let (source, addresses) = match by {
+        By::Selector => (
+            json!({ "selector": { "matchLabels": { "app": "a0" } } }),
+            "Pods",
+        ),
+        By::Source => (json!({ "federatedReplicaSet": "web" }), "Pods"),
+        By::Service => (json!({ "service": "web" }), "Pods"),
+        By::Balancers => (json!({ "service": "web" }), "LoadBalancers"),
+    };
     read(&json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "EndpointSet",
         "metadata": { "namespace": NAMESPACE, "name": format!("s{name}") },
-        "spec": { "source": source, "include": if name == 0 { "Alive" } else { "Serving" } },
+        "spec": {
+            "source": source, "addresses": addresses, "include": if name == 0 { "Alive" } else { "Serving" },
+        },
     }))
 }
 
@@ -54,6 +66,23 @@ pub(crate) enum By {
     Selector,
     Source,
     Service,
+    /// The load balancers of the Service.
+    Balancers,
+}
+
+/// The Service of a member: in the first one it has a load balancer if it selects the second pods.
+fn service(member: usize, selected: &str) -> Service {
+    let balancer = has_balancer(member, selected).then(|| LoadBalancer {
+        v4: Some([10, 9, u8::try_from(member).unwrap(), 1].into()),
+        v6: None,
+        ports: PortNames::new(),
+    });
+    let selector = selector(selected);
+    Service { selector, balancer }
+}
+
+fn has_balancer(member: usize, selected: &str) -> bool {
+    member > 0 || selected == "a1"
 }
 
 /// What happens, with small numbers: members, pods, versions, sets.
@@ -84,7 +113,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         4 => (member.clone(), name.clone(), version, any::<bool>()).prop_map(|(m, n, v, r)| Event::Pod(m, n, v, r)),
         2 => (member.clone(), name).prop_map(|(m, n)| Event::PodGone(m, n)),
         1 => (member.clone(), pods).prop_map(|(m, pods)| Event::List(m, pods)),
-        3 => (0..3_usize, prop_oneof![Just(By::Selector), Just(By::Source), Just(By::Service)])
+        3 => (0..3_usize, prop_oneof![Just(By::Selector), Just(By::Source), Just(By::Service), Just(By::Balancers)])
             .prop_map(|(set, by)| Event::Set(set, by)),
         1 => (0..3_usize).prop_map(Event::SetGone),
         2 => (any::<bool>(), prop::option::of(member.clone()))
@@ -122,12 +151,12 @@ impl Model {
         let has_source = match by {
             By::Selector => true,
             By::Source => self.source.is_some(),
-            By::Service => !self.services.is_empty(),
+            By::Service | By::Balancers => !self.services.is_empty(),
         };
         let wanted = |member: &usize| match by {
             By::Selector => Some("a0"),
             By::Source => self.source.map(|(selected, _)| selected),
-            By::Service => self.services.get(member).copied(),
+            By::Service | By::Balancers => self.services.get(member).copied(),
         };
         if !has_source {
             return None;
@@ -136,6 +165,17 @@ impl Model {
             let app = format!("a{}", version % 2);
             wanted(member) == Some(&*app) && *version != 3 && (*ready || set == 0)
         });
+        if by == By::Balancers {
+            let is_ready = |member: &usize| {
+                let mut pods = pods.clone();
+                pods.any(|((of, _), (_, ready))| of == member && *ready)
+            };
+            let balancers = self.services.iter().filter(|(member, selected)| {
+                has_balancer(**member, selected) && (set == 0 || is_ready(member))
+            });
+            let texts = balancers.map(|(member, _)| format!("m{member}/web 10.9.{member}.1"));
+            return Some(texts.collect());
+        }
         let lost = self.source.and_then(|(_, lost)| lost);
         let lost = lost.filter(|lost| {
             let serves = |((member, _), (_, ready)): (&(usize, usize), &(u8, bool))| {
@@ -190,12 +230,7 @@ pub(crate) fn apply(state: &mut State, event: &Event) {
             state.end_pods(&member(m));
         }
         Event::Set(set, by) => {
-            let source = match by {
-                By::Selector => json!({ "selector": { "matchLabels": { "app": "a0" } } }),
-                By::Source => json!({ "federatedReplicaSet": "web" }),
-                By::Service => json!({ "service": "web" }),
-            };
-            state.apply_set(&endpoint_set(*set, &source));
+            state.apply_set(&endpoint_set(*set, *by));
         }
         Event::SetGone(set) => state.remove_set(&SetKey::new(NAMESPACE, format!("s{set}"))),
         Event::Source(first, lost) => {
@@ -207,8 +242,8 @@ pub(crate) fn apply(state: &mut State, event: &Event) {
         }
         Event::SourceGone => state.remove_source(&source_key()),
         Event::Service(m, first) => {
-            let selector = selector(if *first { "a0" } else { "a1" });
-            state.apply_service(&member(m), &service_key(), Some(selector));
+            let service = service(*m, if *first { "a0" } else { "a1" });
+            state.apply_service(&member(m), &service_key(), Some(service));
         }
         Event::ServiceGone(m) => state.apply_service(&member(m), &service_key(), None),
         Event::NoServices(m) => state.end_services(&member(m), &HashSet::new()),

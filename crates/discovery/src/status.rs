@@ -108,6 +108,12 @@ impl SetReport {
                 (Reason::WaitingForMembers, message)
             }
             _ if self.pods == 0 => (Reason::NoPods, "spec.source: has no pods".to_owned()),
+            (ValidEndpointSource::Service(name), _) if self.balancers == Some(0) => {
+                let message = format!(
+                    "spec.addresses: no cluster has a Service {name:?} of type LoadBalancer with an IP address"
+                );
+                (Reason::LoadBalancerNotFound, message)
+            }
             _ if !self.missing_ports.is_empty() => (Reason::PortNotFound, self.missing()),
             _ if ready == 0 && self.sum(|counts| counts.omitted) > 0 => {
                 let message = "endpoints are left out, and no other one is ready";
@@ -128,9 +134,14 @@ impl SetReport {
     }
 
     fn missing(&self) -> String {
-        let missing = self.missing_ports.iter().map(|(index, name)| {
-            format!("spec.ports[{index}].port: no pod has a container port named {name:?}")
-        });
+        let port = match self.balancers {
+            None => "pod has a container port",
+            Some(_) => "Service has a port",
+        };
+        let missing = self
+            .missing_ports
+            .iter()
+            .map(|(index, name)| format!("spec.ports[{index}].port: no {port} named {name:?}"));
         short_list(missing, "; ").unwrap_or_default()
     }
 

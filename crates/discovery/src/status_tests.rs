@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    freshness::Freshness, services::ServiceKey, set::SetKey, source::Source, state::State,
+    freshness::Freshness,
+    services::{Service, ServiceKey},
+    set::SetKey,
+    source::{ServiceObject, Source},
+    state::State,
 };
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
@@ -141,6 +145,85 @@ fn d2_a_set_whose_members_are_not_known_waits_for_them() {
     );
 }
 
+/// The Service `front`, which selects `app`.
+fn service(app: &str, load_balancer: &Value) -> Option<Service> {
+    let service: ServiceObject = read(&json!({
+        "metadata": { "namespace": "shop", "name": "front", "resourceVersion": "1" },
+        "spec": {
+            "type": "LoadBalancer", "selector": { "app": app },
+            "ports": [{ "name": "http", "port": 80 }, { "port": 443 }],
+        },
+        "status": { "loadBalancer": load_balancer },
+    }));
+    service.into_service()
+}
+
+/// Where pods can't be reached from other clusters, the load balancer of each cluster is the endpoint: while a pod of it is ready.
+#[test]
+fn d1_load_balancers_are_ready_while_a_pod_of_their_cluster_is() {
+    let mut state = state(&json!({
+        "source": { "service": "front" }, "addresses": "LoadBalancers", "include": "Alive",
+        "ports": [{ "name": "web", "port": "http" }],
+    }));
+    let front = ServiceKey::new("shop", "front");
+    let ready = |state: &State| {
+        let status = status(state);
+        (status.ready_endpoints, condition(&status, Type::Ready))
+    };
+    add_pod(&mut state, "eu", "a", false);
+    let host_name = json!({ "ingress": [{ "hostname": "lb.example" }] });
+    state.apply_service("eu", &front, service("web", &host_name));
+    let text = "False LoadBalancerNotFound: spec.addresses: no cluster has a Service \"front\" of type LoadBalancer with an IP address";
+    assert_eq!(ready(&state), (0, text.to_owned()));
+
+    let address = json!({ "ingress": [{ "ip": "192.0.2.1" }, { "ip": "fd00::9" }] });
+    state.apply_service("eu", &front, service("web", &address));
+    let (count, text) = ready(&state);
+    assert_eq!(status(&state).endpoints, 1);
+    assert_eq!(
+        (count, &*text),
+        (0, "False NoReadyEndpoints: 1 pod, of which none is ready")
+    );
+    add_pod(&mut state, "eu", "b", true);
+    assert_eq!(
+        ready(&state),
+        (1, "True EndpointsReady: 1 endpoint ready".to_owned())
+    );
+    let entry = state.set(&SetKey::new("shop", "web")).unwrap();
+    let endpoint = &entry.endpoints()[0];
+    let addresses: Vec<_> = endpoint.addresses().map(|one| one.to_string()).collect();
+    assert_eq!(addresses, ["192.0.2.1", "fd00::9"]);
+    assert_eq!((endpoint.name(), endpoint.cluster()), ("front", "eu"));
+    let port = &endpoint.ports()[0];
+    assert_eq!((&*port.name, port.number), ("web", 80));
+    state.take_changed();
+    add_pod(&mut state, "eu", "c", true);
+    assert!(
+        state.take_changed().is_empty(),
+        "another pod changes nothing"
+    );
+    for pod in ["b", "c"] {
+        state.remove_pod("eu", "shop", pod);
+    }
+    assert_eq!(ready(&state).0, 0);
+}
+
+#[test]
+fn d1_a_port_that_no_service_has_is_named_by_its_field() {
+    let mut state = state(&json!({
+        "source": { "service": "front" }, "addresses": "LoadBalancers",
+        "ports": [{ "name": "web", "port": "grpc" }],
+    }));
+    add_pod(&mut state, "eu", "a", true);
+    let address = json!({ "ingress": [{ "ip": "192.0.2.1" }] });
+    let front = ServiceKey::new("shop", "front");
+    state.apply_service("eu", &front, service("web", &address));
+    assert_eq!(
+        condition(&status(&state), Type::Ready),
+        "False PortNotFound: spec.ports[0].port: no Service has a port named \"grpc\""
+    );
+}
+
 /// In each member the selector of its own Service decides; what is not known of one is not taken for missing.
 #[test]
 fn d1_a_service_has_in_each_member_the_pods_that_it_selects_there() {
@@ -148,12 +231,11 @@ fn d1_a_service_has_in_each_member_the_pods_that_it_selects_there() {
     add_pod(&mut state, "eu", "a", true);
     add_pod(&mut state, "us", "b", true);
     let front = ServiceKey::new("shop", "front");
-    let selector = |app: &str| Some(read(&json!({ "matchLabels": { "app": app } })));
-    state.apply_service("eu", &front, selector("web"));
+    state.apply_service("eu", &front, service("web", &json!({})));
     assert_eq!(status(&state).endpoints, 1, "us has no such Service");
-    state.apply_service("us", &front, selector("other"));
+    state.apply_service("us", &front, service("other", &json!({})));
     assert_eq!(status(&state).endpoints, 1);
-    state.apply_service("us", &front, selector("web"));
+    state.apply_service("us", &front, service("web", &json!({})));
     assert_eq!(status(&state).endpoints, 2);
     state.apply_service("eu", &front, None);
     assert_eq!(status(&state).endpoints, 1);

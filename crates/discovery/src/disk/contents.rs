@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::file::{FileError, open, seal};
 use crate::{
+    balancer::LoadBalancer,
     kept::{KeptHost, KeptMember, Mark},
     node::Node,
     pod::{Labels, Pod, PortNames, Shared},
-    services::ServiceKey,
+    services::{Service, ServiceKey},
     set::SetKey,
     source::Source,
     tables::{PodRow, Table, Tables},
@@ -70,6 +71,9 @@ struct MemberContent<'a> {
     /// Namespace, name and selector of Services, if they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     services: Option<Vec<(Text<'a>, Text<'a>, Cow<'a, LabelSelector>)>>,
+    /// Those of Services that have one, by the place in `services`. Absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    load_balancers: BTreeMap<usize, Cow<'a, LoadBalancer>>,
 }
 
 type Text<'a> = Cow<'a, str>;
@@ -146,6 +150,10 @@ pub(super) fn encode_member(member: &KeptMember, version: u64) -> Result<Vec<u8>
     let pods = pods.collect();
     let nodes = nodes.values.into_iter();
     let nodes = nodes.map(|node: &Node| (text(&node.name), node.zone.as_deref().map(text)));
+    let services = member.services.iter().flatten().enumerate();
+    let balancers = services.filter_map(|(place, (_, service))| {
+        Some((place, Cow::Borrowed(service.balancer.as_ref()?)))
+    });
     let content = MemberContent {
         cluster: text(&member.name),
         labels: labels.values.into_iter().map(Cow::Borrowed).collect(),
@@ -154,11 +162,16 @@ pub(super) fn encode_member(member: &KeptMember, version: u64) -> Result<Vec<u8>
         pods,
         services: member.services.as_ref().map(|services| {
             let services = services.iter();
-            let services = services.map(|(ServiceKey { namespace, name }, selector)| {
-                (text(namespace), text(name), Cow::Borrowed(&**selector))
+            let services = services.map(|(ServiceKey { namespace, name }, service)| {
+                (
+                    text(namespace),
+                    text(name),
+                    Cow::Borrowed(&service.selector),
+                )
             });
             services.collect()
         }),
+        load_balancers: balancers.collect(),
     };
     encode(member.mark, version, content)
 }
@@ -169,7 +182,7 @@ pub(super) fn decode_member(
     now: Timestamp,
     shared: &mut Shared,
 ) -> Result<(KeptMember, u64), FileError> {
-    let (content, mark, version) = decode::<MemberContent<'_>>(bytes, now)?;
+    let (mut content, mark, version) = decode::<MemberContent<'_>>(bytes, now)?;
     let name: Arc<str> = content.cluster.into();
     let nodes = content.nodes.into_iter().map(|(name, zone)| Node {
         name: name.into(),
@@ -189,10 +202,15 @@ pub(super) fn decode_member(
         namespaces.push((namespace.into(), pods));
     }
     let services = content.services.map(|services| {
-        let services = services.into_iter();
-        let kept = services.map(|(namespace, name, selector)| {
+        let services = services.into_iter().enumerate();
+        let kept = services.map(|(place, (namespace, name, selector))| {
             let key = ServiceKey::new(namespace, name);
-            (key, Arc::new(selector.into_owned()))
+            let balancer = content.load_balancers.remove(&place);
+            let service = Service {
+                selector: selector.into_owned(),
+                balancer: balancer.map(Cow::into_owned),
+            };
+            (key, Arc::new(service))
         });
         kept.collect()
     });

@@ -63,6 +63,8 @@ fn host(state: &mut State) {
         state.apply_set(&endpoint_set(namespace, "selected", by_selector));
         let by_service = json!({ "source": { "service": "web" } });
         state.apply_set(&endpoint_set(namespace, "of-service", by_service));
+        let balancers = json!({ "source": { "service": "web" }, "addresses": "LoadBalancers" });
+        state.apply_set(&endpoint_set(namespace, "balancers", balancers));
         let by_source = json!({ "source": { "federatedDeployment": "web" } });
         state.apply_set(&endpoint_set(namespace, "of-source", by_source));
         state.apply_set(&endpoint_set(namespace, "invalid", json!({ "source": {} })));
@@ -84,9 +86,16 @@ fn member(state: &mut State, name: &str, pods: &[(usize, usize, (u8, u8, u8))]) 
         state.apply_pod(name, read(&pod(*namespace, *pod_name, *rest)));
     }
     state.end_pods(name);
-    let selector =
-        read(&json!({ "matchLabels": { "app": if name == "eu" { "a0" } else { "a2" } } }));
-    state.apply_service(name, &ServiceKey::new("n0", "web"), Some(selector));
+    let is_eu = name == "eu";
+    let service = Service {
+        selector: read(&json!({ "matchLabels": { "app": if is_eu { "a0" } else { "a2" } } })),
+        balancer: is_eu.then(|| LoadBalancer {
+            v4: Some([192, 0, 2, 1].into()),
+            v6: Some("fd00::9".parse().unwrap()),
+            ports: [("http".to_owned(), 80)].into(),
+        }),
+    };
+    state.apply_service(name, &ServiceKey::new("n0", "web"), Some(service));
     state.refresh_services(name, Freshness::listed);
 }
 
@@ -246,6 +255,7 @@ fn d3_pods_have_what_they_have_in_common_once() {
                 ["n1", [["p1", 2, 2, 1, null, "fd00::1", 0]]],
             ],
             "services": [["n0", "web", { "matchLabels": { "app": "a0" } }]],
+            "loadBalancers": { "0": { "v4": "192.0.2.1", "v6": "fd00::9", "ports": { "http": 80 } } },
         },
     });
     assert_eq!(serde_json::from_slice::<Value>(content).unwrap(), expected);

@@ -12,11 +12,14 @@ use std::{
 use discovery_proto as proto;
 use fedrs_api::{EndpointSetSpec, ObjectKey, SetKind};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use super::unpacker::{self, Misfit};
 use crate::{
-    freshness::Staleness, services::ServiceKey, set::SetKey, source::Source, state::State,
+    freshness::Staleness,
+    services::{Service, ServiceKey},
+    set::SetKey,
+    source::Source,
+    state::State,
 };
 
 /// What has been taken from a stream.
@@ -238,8 +241,12 @@ impl Intake {
             }
             for service in services {
                 let key = unpacker::service_key(service.id)?;
-                let selector: LabelSelector = unpacker::json(&service.selector)?;
-                state.apply_service(&part.name, &key, Some(selector));
+                let balancer = service.load_balancer.map(unpacker::load_balancer);
+                let service = Service {
+                    selector: unpacker::json(&service.selector)?,
+                    balancer: balancer.transpose()?,
+                };
+                state.apply_service(&part.name, &key, Some(service));
                 self.list_service(&part.name, key);
             }
         }

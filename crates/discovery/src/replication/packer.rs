@@ -1,6 +1,6 @@
 //! Packs updates into messages.
 
-use std::sync::Arc;
+use std::{collections::HashMap, net::Ipv6Addr, sync::Arc};
 
 use discovery_proto as proto;
 use fedrs_api::ObjectKey;
@@ -10,6 +10,7 @@ use prost::Message;
 use serde::Serialize;
 
 use crate::{
+    balancer::LoadBalancer,
     freshness::Staleness,
     node::Node,
     pod::{Labels, Pod, PortNames},
@@ -30,15 +31,16 @@ pub(super) fn pack(update: &Update, now: Timestamp) -> Vec<proto::ReplicateRespo
         packer.pods(member, pods);
     }
     let services = update.services.iter();
-    for (member, key, selector) in services.clone() {
-        if let Some(selector) = selector {
-            let selector = selector_of(service_id(key), selector);
+    for (member, key, service) in services.clone() {
+        if let Some(service) = service {
+            let mut selector = selector_of(service_id(key), &service.selector);
+            selector.load_balancer = service.balancer.as_ref().map(load_balancer);
             let size = selector.encoded_len();
             packer.member(member, size).services.push(selector);
         }
     }
     packer.host(update);
-    for (member, key, _) in services.filter(|(_, _, selector)| selector.is_none()) {
+    for (member, key, _) in services.filter(|(_, _, service)| service.is_none()) {
         let id = service_id(key);
         let size = id.encoded_len();
         packer.member(member, size).removed_services.push(id);
@@ -198,7 +200,7 @@ impl<'a> PodTables<'a> {
             ports: place(self.ports.place(&pod.ports)),
             node: node.map(place),
             ipv4: pod.v4.map(u32::from),
-            ipv6: (pod.v6.as_ref()).map_or_else(Vec::new, |v6| v6.octets().to_vec()),
+            ipv6: octets(pod.v6.as_deref()),
             ready: pod.is_ready,
             terminating: pod.is_terminating,
         }
@@ -227,12 +229,8 @@ impl<'a> PodTables<'a> {
         let labels = labels.map(|labels| proto::PodLabels {
             labels: labels.clone().into_iter().collect(),
         });
-        let ports = self.ports.values.into_iter().map(|ports| {
-            let ports = ports.iter();
-            let ports = ports.map(|(name, number)| (name.clone(), u32::from(*number)));
-            proto::PodPorts {
-                ports: ports.collect(),
-            }
+        let ports = self.ports.values.into_iter().map(|ports| proto::PodPorts {
+            ports: port_names(ports),
         });
         let nodes = self.nodes.values.into_iter().map(|node| proto::PodNode {
             name: node.name.to_string(),
@@ -278,8 +276,27 @@ fn selector_of(id: proto::ObjectId, selector: &LabelSelector) -> proto::Replicat
     proto::ReplicatedSelector {
         id: Some(id),
         selector: json(selector),
-        lost_clusters: Vec::new(),
+        ..proto::ReplicatedSelector::default()
     }
+}
+
+fn load_balancer(balancer: &LoadBalancer) -> proto::LoadBalancer {
+    proto::LoadBalancer {
+        ipv4: balancer.v4.map(u32::from),
+        ipv6: octets(balancer.v6.as_ref()),
+        ports: port_names(&balancer.ports),
+    }
+}
+
+/// The bytes of an address; none without one.
+fn octets(v6: Option<&Ipv6Addr>) -> Vec<u8> {
+    v6.map_or_else(Vec::new, |v6| v6.octets().to_vec())
+}
+
+fn port_names(ports: &PortNames) -> HashMap<String, u32> {
+    let ports = ports.iter();
+    let ports = ports.map(|(name, number)| (name.clone(), u32::from(*number)));
+    ports.collect()
 }
 
 fn source_of(id: proto::ObjectId, source: &Source) -> proto::ReplicatedSelector {

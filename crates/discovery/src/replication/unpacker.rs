@@ -1,6 +1,6 @@
 //! Reads what messages have.
 
-use std::{net::Ipv6Addr, sync::Arc};
+use std::{collections::HashMap, net::Ipv6Addr, sync::Arc};
 
 use discovery_proto as proto;
 use fedrs_api::{ObjectKey, SetKind};
@@ -8,9 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    balancer::LoadBalancer,
     freshness::Staleness,
     node::Node,
-    pod::{Pod, Shared},
+    pod::{Pod, PortNames, Shared},
     services::ServiceKey,
     set::SetKey,
     tables::{PodRow, Tables},
@@ -33,11 +34,7 @@ pub(super) fn pods(
 ) -> Result<Vec<(Box<str>, Pod)>, Misfit> {
     let labels = part.labels.into_iter();
     let labels = labels.map(|labels| labels.labels.into_iter().collect());
-    let ports = part.ports.into_iter().map(|ports| {
-        let ports = ports.ports.into_iter();
-        let ports = ports.filter_map(|(name, number)| Some((name, u16::try_from(number).ok()?)));
-        ports.collect()
-    });
+    let ports = part.ports.into_iter().map(|ports| port_names(ports.ports));
     let nodes = part.nodes.into_iter().map(|node| Node {
         name: node.name.into(),
         zone: Some(node.zone)
@@ -58,13 +55,7 @@ fn row(pod: proto::ReplicatedPod) -> Result<(Box<str>, PodRow), Misfit> {
     if pod.namespace.is_empty() || pod.name.is_empty() {
         return Err(Misfit::Invalid("a pod without a name"));
     }
-    let v6 = match &*pod.ipv6 {
-        [] => None,
-        bytes => {
-            let octets = <[u8; 16]>::try_from(bytes);
-            Some(octets.map_err(|_| Misfit::Invalid("an IPv6 address of another length"))?)
-        }
-    };
+    let v6 = v6(&pod.ipv6)?;
     let place = |place: u32| place.try_into().unwrap_or(usize::MAX);
     let row = PodRow {
         name: pod.name.into(),
@@ -72,11 +63,36 @@ fn row(pod: proto::ReplicatedPod) -> Result<(Box<str>, PodRow), Misfit> {
         ports: place(pod.ports),
         node: pod.node.map(place),
         v4: pod.ipv4.map(Into::into),
-        v6: v6.map(Ipv6Addr::from),
+        v6,
         is_ready: pod.ready,
         is_terminating: pod.terminating,
     };
     Ok((pod.namespace.into(), row))
+}
+
+/// None, or 16 bytes.
+fn v6(bytes: &[u8]) -> Result<Option<Ipv6Addr>, Misfit> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let octets = <[u8; 16]>::try_from(bytes);
+    let octets = octets.map_err(|_| Misfit::Invalid("an IPv6 address of another length"))?;
+    Ok(Some(octets.into()))
+}
+
+fn port_names(ports: HashMap<String, u32>) -> PortNames {
+    let ports = ports.into_iter();
+    let ports = ports.filter_map(|(name, number)| Some((name, u16::try_from(number).ok()?)));
+    ports.collect()
+}
+
+/// The load balancer of a Service.
+pub(super) fn load_balancer(balancer: proto::LoadBalancer) -> Result<LoadBalancer, Misfit> {
+    Ok(LoadBalancer {
+        v4: balancer.ipv4.map(Into::into),
+        v6: v6(&balancer.ipv6)?,
+        ports: port_names(balancer.ports),
+    })
 }
 
 /// Kind, namespace and name.

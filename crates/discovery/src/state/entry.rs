@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use fedrs_api::{EndpointSetSpec, FieldError, ValidEndpointSet};
 
 use crate::{
+    balancer::Balancers,
     pod::Pod,
-    resolve::ports_of,
+    resolve::{is_included, ports_of},
     set::Selectors,
     snapshot::{Endpoint, EndpointPort},
     source::Source,
@@ -26,6 +27,8 @@ pub(crate) struct Entry {
     pub(super) ended: Arc<BTreeSet<Arc<str>>>,
     /// By cluster and name of the pod. What is published of them is the same vector, until they change.
     endpoints: Arc<Vec<Endpoint>>,
+    /// Its load balancers, if they are the endpoints that answers have, and not the pods.
+    balancers: Option<Balancers>,
     /// The ports of an endpoint that has been added: most have the same.
     ports: Arc<Vec<EndpointPort>>,
 }
@@ -36,6 +39,7 @@ impl Entry {
         set: Result<Arc<ValidEndpointSet>, Vec<FieldError>>,
         spec: Arc<EndpointSetSpec>,
         selectors: Selectors,
+        balancers: Option<Balancers>,
         federated: Option<Arc<Source>>,
         ended: Arc<BTreeSet<Arc<str>>>,
     ) -> Self {
@@ -46,6 +50,7 @@ impl Entry {
             federated,
             ended,
             endpoints: Arc::default(),
+            balancers,
             ports: Arc::default(),
         }
     }
@@ -53,6 +58,9 @@ impl Entry {
     /// The endpoints that answers have, by cluster and name. Those in clusters that are lost only if no other one serves, and for a
     /// time: replicas may run in their place, and whether they run themselves is not known (D2).
     pub(crate) fn endpoints(&self) -> Arc<Vec<Endpoint>> {
+        if let Some(balancers) = &self.balancers {
+            return Arc::clone(balancers.endpoints());
+        }
         if !self.has_lost() {
             return Arc::clone(&self.endpoints);
         }
@@ -60,10 +68,17 @@ impl Entry {
         Arc::new(answered.map(|(endpoint, _)| endpoint.clone()).collect())
     }
 
+    /// Its load balancers, if they are its endpoints.
+    pub(crate) fn balancers(&self) -> Option<&Balancers> {
+        self.balancers.as_ref()
+    }
+
     /// All endpoints, and whether answers leave them out.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Endpoint, bool)> {
         let others_serve = self.others_serve();
-        self.endpoints.iter().map(move |one| {
+        let balancers = self.balancers.as_ref();
+        let endpoints = balancers.map_or(&self.endpoints, Balancers::endpoints);
+        endpoints.iter().map(move |one| {
             let ends = others_serve || self.ended.contains(one.cluster());
             (one, ends && self.is_lost(one))
         })
@@ -105,8 +120,16 @@ impl Entry {
         selector.is_some_and(|selector| selector.matches(&pod.labels))
     }
 
-    /// What a pod is to the set now. Returns whether that changes anything.
+    /// What a pod is to the set now. Returns whether that changes an endpoint.
     pub(super) fn refresh(&mut self, cluster: &str, name: &str, pod: Option<&Arc<Pod>>) -> bool {
+        let has_changed = self.refresh_pod(cluster, name, pod);
+        match (&mut self.balancers, &self.set) {
+            (Some(balancers), Ok(set)) if has_changed => balancers.refresh(set, &self.endpoints),
+            _ => has_changed,
+        }
+    }
+
+    fn refresh_pod(&mut self, cluster: &str, name: &str, pod: Option<&Arc<Pod>>) -> bool {
         let endpoint = pod.and_then(|pod| self.endpoint(pod));
         let key = (cluster, name);
         let place = (self.endpoints).binary_search_by(|one| (one.cluster(), one.name()).cmp(&key));
@@ -128,7 +151,11 @@ impl Entry {
 
     fn endpoint(&mut self, pod: &Arc<Pod>) -> Option<Endpoint> {
         let set = self.set.as_ref().ok()?;
-        let ports = self.selects(pod).then(|| ports_of(set, pod))??;
+        let ports = self.selects(pod).then(|| match self.balancers {
+            None => ports_of(set, pod),
+            // Its ports are those of the Service.
+            Some(_) => is_included(set, pod).then(Vec::new),
+        })??;
         if *self.ports != *ports {
             self.ports = Arc::new(ports);
         }

@@ -4,7 +4,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use fedrs_api::{EndpointSetSpec, ObjectKey};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use super::State;
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     freshness::{Freshness, Staleness},
     member_state::MemberState,
     pod::{Labels, Pod},
-    services::ServiceKey,
+    services::{Service, ServiceKey},
     set::{SetKey, SourceKey},
     source::Source,
 };
@@ -22,7 +21,7 @@ use crate::{
 pub(crate) struct Update {
     /// Pods by their members, with their namespaces.
     pub(crate) pods: Vec<(Arc<str>, Vec<NamespacedPod>)>,
-    pub(crate) services: Vec<(Arc<str>, ServiceKey, Option<Arc<LabelSelector>>)>,
+    pub(crate) services: Vec<(Arc<str>, ServiceKey, Option<Arc<Service>>)>,
     pub(crate) sources: Vec<(ObjectKey, Option<Arc<Source>>)>,
     pub(crate) sets: Vec<(SetKey, Option<Arc<EndpointSetSpec>>)>,
     pub(crate) removed_pods: Vec<(Arc<str>, Vec<PodKey>)>,
@@ -143,9 +142,9 @@ impl State {
             }
             SourceKey::Service(key) => {
                 for member in self.members.values() {
-                    let selector = member.services.shared_selector(key).filter(|_| is_used);
+                    let service = member.services.get(key).filter(|_| is_used);
                     let name = Arc::clone(&member.name);
-                    update.services.push((name, key.clone(), selector));
+                    update.services.push((name, key.clone(), service.cloned()));
                 }
             }
         }
