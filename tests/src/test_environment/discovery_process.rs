@@ -111,6 +111,7 @@ impl DiscoveryProcess {
             "127.0.0.1:0",
             "--authorization",
             "SubjectAccessReview",
+            "--write-status",
         ];
         let options = options.map(str::to_owned);
         self.program = Some(Program::start_discovery(self.directory.path(), &options));

@@ -39,7 +39,7 @@ enum Checked {
     Federated(ClusterType),
     /// The controller of LocalReplicaSets, in a member.
     Local,
-    /// The service of EndpointSets that authorizes clients, in a cluster of this type.
+    /// The service of EndpointSets that authorizes clients and writes statuses, in a cluster of this type.
     Discovery(ClusterType),
 }
 
@@ -52,7 +52,7 @@ impl Checked {
                 discovery::rbac::manifests(ClusterType::Member, None, None)
             }
             Self::Discovery(ClusterType::Host) => {
-                let mut manifests = discovery::rbac::manifests(ClusterType::Host, None, None);
+                let mut manifests = discovery::rbac::writer_manifests(None, None);
                 manifests.extend(discovery::rbac::authorizer_manifests(None, None));
                 let namespace = names::SYSTEM_NAMESPACE;
                 let secret = discovery::rbac::secret_manifests(namespace, DISCOVERY_SECRET);

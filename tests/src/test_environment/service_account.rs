@@ -22,7 +22,7 @@ const TOKEN_SECONDS: u64 = 6 * 3600;
 
 /// What is applied on the host, after the deployment of the controller.
 const HOST_MANIFESTS: [&str; 2] = [
-    "config/discovery/rbac-host.yaml",
+    "config/discovery/rbac-writer.yaml",
     "config/discovery/rbac-authorizer.yaml",
 ];
 
