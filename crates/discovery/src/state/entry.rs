@@ -1,6 +1,6 @@
 //! A set, with what selects its pods, and its endpoints.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
 
 use fedrs_api::{EndpointSetSpec, FieldError, ValidEndpointSet};
 
@@ -132,7 +132,12 @@ impl Entry {
     fn refresh_pod(&mut self, cluster: &str, name: &str, pod: Option<&Arc<Pod>>) -> bool {
         let endpoint = pod.and_then(|pod| self.endpoint(pod));
         let key = (cluster, name);
-        let place = (self.endpoints).binary_search_by(|one| (one.cluster(), one.name()).cmp(&key));
+        let order = |endpoint: &Endpoint| (endpoint.cluster(), endpoint.name()).cmp(&key);
+        let place = match self.endpoints.last().map(order) {
+            // Lists and snapshots have pods in this order.
+            None | Some(Ordering::Less) => Err(self.endpoints.len()),
+            Some(_) => self.endpoints.binary_search_by(order),
+        };
         match (place, endpoint) {
             (Ok(place), Some(endpoint)) if self.endpoints.get(place) == Some(&endpoint) => {
                 return false;

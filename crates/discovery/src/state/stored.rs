@@ -10,8 +10,7 @@ use crate::{
     freshness::Freshness,
     kept::{KeptHost, KeptMember, KeptPods, LoadedSnapshots, Mark},
     member::Member,
-    pod::Labels,
-    set::SetKey,
+    pod::{Labels, Pod},
 };
 
 impl State {
@@ -63,20 +62,37 @@ impl State {
     fn find_sets(&mut self, member: &Arc<str>, pods: &KeptPods) {
         for (namespace, pods) in pods {
             // Pods with the same labels have the same sets.
-            let mut sets = HashMap::<*const Labels, Vec<SetKey>>::new();
+            let mut alike = HashMap::<*const Labels, Vec<&Arc<Pod>>>::new();
             for pod in pods {
-                let keys = sets.entry(Arc::as_ptr(&pod.labels)).or_insert_with(|| {
-                    let candidates = self.index.candidates(namespace, &pod.labels);
-                    candidates.cloned().collect()
-                });
-                if let Some(changes) = &mut self.recorded
-                    && !keys.is_empty()
-                {
-                    changes.pod(member, namespace, &pod.name);
-                }
-                for key in keys {
-                    self.refresh(key, member, &pod.name, Some(pod));
-                }
+                let pods = alike.entry(Arc::as_ptr(&pod.labels)).or_default();
+                pods.push(pod);
+            }
+            for pods in alike.values() {
+                self.find_sets_of_alike(member, namespace, pods);
+            }
+        }
+    }
+
+    /// These pods of a member, which have the same labels, find their sets.
+    fn find_sets_of_alike(&mut self, member: &Arc<str>, namespace: &Arc<str>, pods: &[&Arc<Pod>]) {
+        let labels = pods.iter().map(|pod| &pod.labels).take(1);
+        let keys = labels.flat_map(|labels| self.index.candidates(namespace, labels));
+        let keys: Vec<_> = keys.cloned().collect();
+        if let Some(changes) = self.recorded.as_mut().filter(|_| !keys.is_empty()) {
+            for pod in pods {
+                changes.pod(member, namespace, &pod.name);
+            }
+        }
+        for key in keys {
+            let Some(entry) = self.sets.get_mut(&key) else {
+                continue;
+            };
+            let mut has_changed = false;
+            for pod in pods {
+                has_changed |= entry.refresh(member, &pod.name, Some(pod));
+            }
+            if has_changed {
+                self.changed.insert(key);
             }
         }
     }

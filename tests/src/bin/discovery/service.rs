@@ -24,6 +24,8 @@ const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/endpointsets";
 const CLIENTS: &str = "100000";
 /// Queries of DNS a second of one client: they are counted as by default, and none is too many.
 const QUERIES: &str = "1000000";
+/// For how long members are waited for: what is measured has all of them.
+const MEMBERS: &str = "10m";
 /// EndpointSets created at the same time.
 const CREATED_TOGETHER: usize = 64;
 
@@ -70,6 +72,8 @@ impl Service {
             CLIENTS,
             "--max-dns-queries-per-client",
             QUERIES,
+            "--member-timeout",
+            MEMBERS,
         ];
         let program = Program::of_discovery(program.to_owned(), directory.path(), &options);
         Ok(Self {
