@@ -1,6 +1,6 @@
 //! The records that answer a question, from what the catalog has.
 
-use std::net::IpAddr;
+use std::{collections::HashSet, net::IpAddr};
 
 use hickory_proto::rr::{Name, RData, Record, RecordType, rdata::SRV};
 
@@ -106,15 +106,16 @@ fn in_turn(snapshot: &EndpointSnapshot, turn: usize) -> Vec<&Endpoint> {
     endpoints
 }
 
-/// The addresses of this type, or of both.
+/// The addresses of this type, or of both; each once, as the networks of clusters may overlap (RFC 2181, 5).
 fn addresses(endpoints: &[&Endpoint], kind: RecordType) -> Vec<IpAddr> {
+    let mut given = HashSet::with_capacity(endpoints.len());
     let addresses = endpoints.iter().flat_map(|endpoint| endpoint.addresses());
     let of_kind = addresses.filter(|address| match kind {
         RecordType::A => address.is_ipv4(),
         RecordType::AAAA => address.is_ipv6(),
         kind => kind == RecordType::ANY,
     });
-    of_kind.collect()
+    of_kind.filter(|address| given.insert(*address)).collect()
 }
 
 /// The SRV records of one port, or of all, with the addresses of their targets.

@@ -51,12 +51,12 @@ fn pod(name: &str, app: &str, addresses: &[&str], is_terminating: bool) -> Value
     pod
 }
 
-/// A catalog with the sets `web` (two endpoints, and one that leaves), `leaving` (one that leaves), `empty`, `many` and `lost`, whose
-/// source does not exist.
+/// A catalog with the sets `web` (two endpoints, and one that leaves), `leaving` (one that leaves), `twice` (two with one address),
+/// `empty`, `many` and `lost`, whose source does not exist.
 fn catalog() -> Arc<Catalog> {
     let catalog = Catalog::waiting_for([]);
     catalog.update(|state| {
-        for name in ["web", "leaving", "empty", "many"] {
+        for name in ["web", "leaving", "twice", "empty", "many"] {
             let selector = json!({ "selector": { "matchLabels": { "app": name } } });
             state.apply_set(&endpoint_set(name, &selector));
         }
@@ -68,6 +68,8 @@ fn catalog() -> Arc<Catalog> {
             pod("web.2", "web", &["10.0.0.2"], false),
             pod("web-3", "web", &["10.0.0.3"], true),
             pod("leaving-1", "leaving", &["10.0.1.1"], true),
+            pod("twice-1", "twice", &["10.0.2.1"], false),
+            pod("twice-2", "twice", &["10.0.2.1"], false),
         ] {
             state.apply_pod("eu", read(&object));
         }
@@ -151,6 +153,8 @@ fn d2_names_have_the_records_of_their_endpoints() {
         ("web-1.us.web.shop", A, NXDomain, &[]),
         // Those that leave are endpoints while there are no others.
         ("leaving.shop", A, NoError, &["10.0.1.1"]),
+        // The networks of clusters may overlap.
+        ("twice.shop", A, NoError, &["10.0.2.1"]),
         ("empty.shop", A, NoError, &[]),
         ("other.shop", A, NXDomain, &[]),
         ("shop", A, NoError, &[]),

@@ -54,7 +54,11 @@ pub async fn serve_grpc(listener: TcpListener, service: Service, cancel: Cancell
     let catalog = Arc::clone(&service.catalog);
     let xds = xds::server(service.clone(), cancel.clone()).max_decoding_message_size(MAX_REQUEST);
     let calls = Arc::new(Calls::new(service, cancel.clone()));
-    let resolve = resolve::router(Arc::clone(&calls));
+    let resolving = Arc::clone(&calls);
+    let resolve = resolve::router(MAX_REQUEST, move |request| {
+        let calls = Arc::clone(&resolving);
+        async move { calls.counted(calls.resolved(request).await) }
+    });
     let calls = DiscoveryServer::from_arc(calls).max_decoding_message_size(MAX_REQUEST);
     let routes = Routes::new(calls)
         .add_service(xds)

@@ -1,23 +1,20 @@
 //! `Resolve`: the endpoints of a set are encoded once for each of their versions, as they are asked for far more often than they
 //! change.
 
-use std::sync::Arc;
-
 use axum::{Router, body::Body, routing::post_service};
 use bytes::{BufMut, Bytes};
 use discovery_proto as proto;
-use futures::{FutureExt, future::BoxFuture};
 use http::Request as HttpRequest;
 use prost::Message;
 use quick_cache::{Weighter, sync::Cache};
 use tonic::{
     Request, Response, Status,
     codec::{Codec, EncodeBuf, Encoder},
-    server::{Grpc, UnaryService},
+    server::Grpc,
 };
 use tonic_prost::{ProstCodec, ProstDecoder};
 
-use super::{Calls, MAX_REQUEST, messages};
+use super::messages;
 use crate::{set::SetKey, snapshot::EndpointSnapshot};
 
 /// The path of the method, before that of the whole service.
@@ -27,14 +24,18 @@ const MOST_BYTES: u64 = 32 << 20;
 /// The bytes of the endpoints of a usual set.
 const USUAL_BYTES: usize = 4 << 10;
 
-/// The method `Resolve` of the service.
-pub(super) fn router(calls: Arc<Calls>) -> Router {
+/// The method `Resolve` of the service, whose requests have so many bytes at most.
+pub(super) fn router<F, A>(max_request: usize, answer: F) -> Router
+where
+    F: Fn(Request<proto::ResolveRequest>) -> A + Clone + Send + Sync + 'static,
+    A: Future<Output = Result<Response<Encoded>, Status>> + Send + 'static,
+{
     let method = tower::service_fn(move |request: HttpRequest<Body>| {
-        let method = Resolve(Arc::clone(&calls));
+        let answer = tower::service_fn(answer.clone());
         async move {
             let mut grpc = Grpc::new(ResolveCodec);
-            grpc = grpc.apply_max_message_size_config(Some(MAX_REQUEST), None);
-            Ok(grpc.unary(method, request).await)
+            grpc = grpc.apply_max_message_size_config(Some(max_request), None);
+            Ok(grpc.unary(answer, request).await)
         }
     });
     Router::new().route_service(PATH, post_service(method))
@@ -102,18 +103,6 @@ impl Weighter<SetKey, (u64, Bytes)> for ByLength {
     fn weight(&self, _: &SetKey, (_, bytes): &(u64, Bytes)) -> u64 {
         // What is empty is no less work to keep.
         u64::try_from(bytes.len()).unwrap_or(u64::MAX).max(64)
-    }
-}
-
-struct Resolve(Arc<Calls>);
-
-impl UnaryService<proto::ResolveRequest> for Resolve {
-    type Response = Encoded;
-    type Future = BoxFuture<'static, Result<Response<Encoded>, Status>>;
-
-    fn call(&mut self, request: Request<proto::ResolveRequest>) -> Self::Future {
-        let calls = Arc::clone(&self.0);
-        async move { calls.counted(calls.resolved(request).await) }.boxed()
     }
 }
 
