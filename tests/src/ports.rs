@@ -1,4 +1,4 @@
-//! Addresses for processes that are told where to listen.
+//! Free local addresses, for processes that tests start.
 
 use std::{
     io,

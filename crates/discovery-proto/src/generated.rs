@@ -177,11 +177,11 @@ pub struct EndpointKey {
     /// The member cluster.
     #[prost(string, tag = "1")]
     pub cluster: ::prost::alloc::string::String,
-    /// The pod.
+    /// The pod, or the Service whose load balancer it is.
     #[prost(string, tag = "2")]
     pub pod: ::prost::alloc::string::String,
 }
-/// A pod of a member cluster.
+/// A pod of a member cluster, or the load balancer of a Service.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Endpoint {
     /// Which one.

@@ -33,7 +33,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerEndpoint {
-    /// The name of the pod.
+    /// The name of the pod, or of the Service whose load balancer it is.
     pub name: String,
     /// Its cluster.
     pub cluster: String,

@@ -1,7 +1,7 @@
 //! The load balancers of Services: the endpoints of a set where pods can't be reached from other clusters.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
@@ -61,14 +61,11 @@ impl Balancers {
 
     /// Each is ready while a pod of its cluster is. Returns whether that changes an endpoint.
     pub(crate) fn refresh(&mut self, set: &ValidEndpointSet, pods: &[Endpoint]) -> bool {
-        let is_ready_in = |cluster: &str| {
-            let mut of_cluster = pods.iter().filter(|pod| pod.cluster() == cluster);
-            of_cluster.any(|pod| pod.is_ready(set))
-        };
+        let ready = pods.iter().filter(|pod| pod.is_ready(set));
+        let ready: BTreeSet<_> = ready.map(Endpoint::cluster).collect();
         let endpoints = self.all.values().filter_map(|balancer| {
-            let is_ready = is_ready_in(&balancer.cluster);
             let balancer = Pod {
-                is_ready,
+                is_ready: ready.contains(&*balancer.cluster),
                 ..balancer.clone()
             };
             let ports = ports_of(set, &balancer)?;

@@ -120,8 +120,9 @@ impl Member {
         self.pods.keys()
     }
 
-    /// Pods exist, which `read` makes for this member, and their namespaces. Returns what that changes now: pods that are in a list, and known, change with [`apply_deferred`](Self::apply_deferred), once the list is there as a
-    /// whole, and with it those that serve in place of those that do not any more.
+    /// Pods exist, which `read` makes for this member, and their namespaces. Returns what that changes now: pods that are in a list,
+    /// and known, change with [`apply_deferred`](Self::apply_deferred), once the list is there as a whole, and with it those that
+    /// serve in place of those that do not any more.
     ///
     /// # Errors
     /// Those of `read`: nothing has changed then.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{interner::Interner, node::Node};
 
 /// The most labels that are kept of a pod, and the most named ports: a hostile member can't fill the memory.
-pub(crate) const MAX_ENTRIES: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// The labels of a pod.
 pub(crate) type Labels = BTreeMap<String, String>;
@@ -181,14 +181,19 @@ fn port_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PortNames, D
     let mut names = PortNames::new();
     for_each_item(deserializer, |container: Container<'_>| {
         for port in container.ports.into_iter().flatten() {
-            if let (Some(name), Ok(number)) = (port.name, u16::try_from(port.container_port))
-                && names.len() < MAX_ENTRIES
-            {
-                names.entry(name.into_owned()).or_insert(number);
-            }
+            add_port(&mut names, port.name, port.container_port);
         }
     })?;
     Ok(names)
+}
+
+/// Adds a port, if it has a name and a valid number. The first one of its name stays.
+pub(crate) fn add_port(names: &mut PortNames, name: Option<Cow<'_, str>>, number: i64) {
+    if let (Some(name), Ok(number)) = (name, u16::try_from(number))
+        && names.len() < MAX_ENTRIES
+    {
+        names.entry(name.into_owned()).or_insert(number);
+    }
 }
 
 impl Versioned for PodObject {

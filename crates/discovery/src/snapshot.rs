@@ -59,7 +59,7 @@ impl Endpoint {
         }
     }
 
-    /// The name of the pod.
+    /// The name of the pod, or of the Service whose load balancer it is.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.pod.name

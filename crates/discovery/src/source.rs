@@ -2,6 +2,7 @@
 //! these are, and where the pods are believed to be gone.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
@@ -17,7 +18,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{
     balancer::LoadBalancer,
-    pod::{MAX_ENTRIES, PortNames, addresses},
+    pod::{PortNames, add_port, addresses},
     services::{Service, ServiceKey},
 };
 
@@ -122,16 +123,12 @@ fn named_ports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PortNames, 
     #[derive(Deserialize)]
     struct Port<'a> {
         #[serde(borrow)]
-        name: Option<Text<'a>>,
-        port: u16,
+        name: Option<Cow<'a, str>>,
+        port: i64,
     }
     let mut names = PortNames::new();
     for_each_item(deserializer, |port: Port<'_>| {
-        if let Some(name) = port.name
-            && names.len() < MAX_ENTRIES
-        {
-            names.insert(name.0.into_owned(), port.port);
-        }
+        add_port(&mut names, port.name, port.port);
     })?;
     Ok(names)
 }

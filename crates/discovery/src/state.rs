@@ -321,7 +321,7 @@ impl State {
     /// What a pod is to the set `key` now.
     fn refresh(&mut self, key: &SetKey, cluster: &Arc<str>, name: &str, pod: Option<&Arc<Pod>>) {
         let entry = self.sets.get_mut(key);
-        if entry.is_some_and(|entry| entry.refresh(cluster, name, pod))
+        if entry.is_some_and(|entry| entry.refresh([(&**cluster, name, pod)]))
             && !self.changed.contains(key)
         {
             self.changed.insert(key.clone());
@@ -377,11 +377,8 @@ impl State {
         let ended = Arc::clone(&self.ended);
         let mut entry = Entry::new(set, spec, selectors, balancers, federated, ended);
         if self.is_host_known() {
-            for member in self.members.values() {
-                for pod in member.pods(&key.namespace) {
-                    entry.refresh(&member.name, &pod.name, Some(pod));
-                }
-            }
+            let pods = (self.members.values()).flat_map(|member| member.pods(&key.namespace));
+            entry.refresh(pods.map(|pod| (&*pod.cluster, &*pod.name, Some(pod))));
         }
         self.sets.insert(key.clone(), entry);
         self.record_selected(&key);

@@ -102,7 +102,7 @@ impl Handler {
         Header { metadata, counts }.to_bytes().ok()
     }
 
-    pub(super) fn respond(&self, request: &Request) -> Response {
+    fn respond(&self, request: &Request) -> Response {
         let metadata = &request.metadata;
         if metadata.op_code != OpCode::Query {
             return Response::of_code(ResponseCode::NotImp);
@@ -127,24 +127,16 @@ impl Handler {
         let asked = (name, &question(&labels), kind);
         let mut response = Response::of_code(ResponseCode::NoError);
         response.is_authoritative = true;
-        let is_empty = match answer(&self.catalog, &self.zone, asked, turn) {
-            Answer::Addresses(addresses) => {
-                response.addresses = (addresses, self.zone.ttl);
-                response.addresses.0.is_empty()
-            }
+        match answer(&self.catalog, &self.zone, asked, turn) {
+            Answer::Addresses(addresses) => response.addresses = (addresses, self.zone.ttl),
             Answer::Records {
                 answers,
                 additional,
-            } => {
-                (response.answers, response.additional) = (answers, additional);
-                response.answers.is_empty()
-            }
-            Answer::NoName => {
-                response.code = ResponseCode::NXDomain;
-                true
-            }
+            } => (response.answers, response.additional) = (answers, additional),
+            Answer::NoName => response.code = ResponseCode::NXDomain,
             Answer::Unknown => return Response::of_code(ResponseCode::ServFail),
-        };
+        }
+        let is_empty = response.answers.is_empty() && response.addresses.0.is_empty();
         response.soa = is_empty.then(|| self.zone.soa());
         response
     }

@@ -16,7 +16,7 @@ const UDP_PAYLOAD: u16 = 1232;
 const LEAST_PAYLOAD: u16 = 512;
 /// The bytes of an OPT record (EDNS) without options.
 const OPT: usize = 11;
-/// What stands for the name in the question, which begins after the header (RFC 1035, 4.1.4).
+/// A compression pointer to the name in the question, which begins after the header of 12 bytes (RFC 1035, 4.1.4).
 const NAME_OF_QUESTION: [u8; 2] = [0xc0, 12];
 /// Places in the header: the byte with the flag of truncation, and the number of answers.
 const FLAGS: usize = 2;

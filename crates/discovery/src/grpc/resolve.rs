@@ -21,6 +21,8 @@ use crate::{set::SetKey, snapshot::EndpointSnapshot};
 const PATH: &str = "/fedrs.discovery.v1alpha1.Discovery/Resolve";
 /// The most bytes of endpoints that are kept encoded, of the sets that were asked for last.
 const MOST_BYTES: u64 = 32 << 20;
+/// About how many bytes an entry of the cache takes beside them.
+const ENTRY: usize = 128;
 /// The bytes of the endpoints of a usual set.
 const USUAL_BYTES: usize = 4 << 10;
 
@@ -101,8 +103,7 @@ struct ByLength;
 
 impl Weighter<SetKey, (u64, Bytes)> for ByLength {
     fn weight(&self, _: &SetKey, (_, bytes): &(u64, Bytes)) -> u64 {
-        // What is empty is no less work to keep.
-        u64::try_from(bytes.len()).unwrap_or(u64::MAX).max(64)
+        u64::try_from(bytes.len() + ENTRY).unwrap_or(u64::MAX)
     }
 }
 

@@ -120,9 +120,15 @@ impl Entry {
         selector.is_some_and(|selector| selector.matches(&pod.labels))
     }
 
-    /// What a pod is to the set now. Returns whether that changes an endpoint.
-    pub(super) fn refresh(&mut self, cluster: &str, name: &str, pod: Option<&Arc<Pod>>) -> bool {
-        let has_changed = self.refresh_pod(cluster, name, pod);
+    /// What pods, by cluster and name, are to the set now. Returns whether that changes an endpoint.
+    pub(super) fn refresh<'a>(
+        &mut self,
+        pods: impl IntoIterator<Item = (&'a str, &'a str, Option<&'a Arc<Pod>>)>,
+    ) -> bool {
+        let mut has_changed = false;
+        for (cluster, name, pod) in pods {
+            has_changed |= self.refresh_pod(cluster, name, pod);
+        }
         match (&mut self.balancers, &self.set) {
             (Some(balancers), Ok(set)) if has_changed => balancers.refresh(set, &self.endpoints),
             _ => has_changed,

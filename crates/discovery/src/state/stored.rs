@@ -44,7 +44,7 @@ impl State {
 
     fn load_member(&mut self, loaded: KeptMember) {
         let name = Arc::clone(&loaded.name);
-        self.find_sets(&name, &loaded.pods);
+        self.find_sets(&loaded.pods);
         self.members.insert(name, Member::loaded(loaded));
         self.have_members_changed = true;
     }
@@ -54,12 +54,12 @@ impl State {
         let members: Vec<_> = self.members.keys().cloned().collect();
         for name in members {
             let pods = self.members.get(&name).map(Member::kept);
-            self.find_sets(&name, &pods.unwrap_or_default());
+            self.find_sets(&pods.unwrap_or_default());
         }
     }
 
     /// Each of these pods of a member finds its sets.
-    fn find_sets(&mut self, member: &Arc<str>, pods: &KeptPods) {
+    fn find_sets(&mut self, pods: &KeptPods) {
         for (namespace, pods) in pods {
             // Pods with the same labels have the same sets.
             let mut alike = HashMap::<*const Labels, Vec<&Arc<Pod>>>::new();
@@ -68,30 +68,29 @@ impl State {
                 pods.push(pod);
             }
             for pods in alike.values() {
-                self.find_sets_of_alike(member, namespace, pods);
+                self.find_sets_of_alike(namespace, pods);
             }
         }
     }
 
     /// These pods of a member, which have the same labels, find their sets.
-    fn find_sets_of_alike(&mut self, member: &Arc<str>, namespace: &Arc<str>, pods: &[&Arc<Pod>]) {
-        let labels = pods.iter().map(|pod| &pod.labels).take(1);
-        let keys = labels.flat_map(|labels| self.index.candidates(namespace, labels));
+    fn find_sets_of_alike(&mut self, namespace: &Arc<str>, pods: &[&Arc<Pod>]) {
+        let Some(first) = pods.first() else {
+            return;
+        };
+        let keys = self.index.candidates(namespace, &first.labels);
         let keys: Vec<_> = keys.cloned().collect();
         if let Some(changes) = self.recorded.as_mut().filter(|_| !keys.is_empty()) {
             for pod in pods {
-                changes.pod(member, namespace, &pod.name);
+                changes.pod(&pod.cluster, namespace, &pod.name);
             }
         }
         for key in keys {
-            let Some(entry) = self.sets.get_mut(&key) else {
-                continue;
-            };
-            let mut has_changed = false;
-            for pod in pods {
-                has_changed |= entry.refresh(member, &pod.name, Some(pod));
-            }
-            if has_changed {
+            let now = pods
+                .iter()
+                .map(|pod| (&*pod.cluster, &*pod.name, Some(*pod)));
+            let entry = self.sets.get_mut(&key);
+            if entry.is_some_and(|entry| entry.refresh(now)) {
                 self.changed.insert(key);
             }
         }

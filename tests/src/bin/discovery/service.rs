@@ -25,7 +25,7 @@ const CLIENTS: &str = "100000";
 /// Queries of DNS a second of one client: they are counted as by default, and none is too many.
 const QUERIES: &str = "1000000";
 /// For how long members are waited for: what is measured has all of them.
-const MEMBERS: &str = "10m";
+const MEMBER_TIMEOUT: &str = "10m";
 /// EndpointSets created at the same time.
 const CREATED_TOGETHER: usize = 64;
 
@@ -73,7 +73,7 @@ impl Service {
             "--max-dns-queries-per-client",
             QUERIES,
             "--member-timeout",
-            MEMBERS,
+            MEMBER_TIMEOUT,
         ];
         let program = Program::of_discovery(program.to_owned(), directory.path(), &options);
         Ok(Self {
