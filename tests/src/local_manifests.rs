@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// Creates the CRD and the objects that grant the controller its permissions, unless they exist.
+/// Creates the CRDs and the objects that grant the controller its permissions, unless they exist.
 pub(crate) async fn install(client: &Client) {
-    let crd = json!(fedrs_api::crd::local_replica_set());
+    let crds = fedrs_api::crd::local().into_iter().map(|crd| json!(crd));
     let manifests = rbac::manifests(None, None);
     let manifests = manifests.iter().map(Manifest::to_value);
-    for object in std::iter::once(crd).chain(manifests) {
+    for object in crds.chain(manifests) {
         match request(client, "POST", &collection(&object), &object).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             answer => _ = answer.expect("an administrator can install it"),

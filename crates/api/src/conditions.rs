@@ -136,6 +136,8 @@ closed_set! {
         /// The set has no PodDisruptionBudget, or not the one that it should have: evictions through the API server may exceed its
         /// budget, or be rejected (L20).
         DisruptionBudgetOutdated,
+        /// The MigrationPolicy that the set names does not exist or is invalid: running pods do not move before their deadlines (M1).
+        MigrationPolicyUnknown,
         /// Fields are set that have no effect (L5).
         FieldsWithoutEffect,
         /// `spec.paused` stops updates, or `spec.stopped` every change (L8).
@@ -184,6 +186,8 @@ closed_set! {
         ReplacementUnavailable,
         /// `SelectorOverlap`: the selectors of two sets match each other's pods.
         OverlappingSelector,
+        /// `MigrationPolicyUnknown`: there is no such MigrationPolicy, or it is invalid.
+        NoValidMigrationPolicy,
         /// `DisruptionBudgetOutdated`: another PodDisruptionBudget matches the pods. Two would fail every eviction.
         OtherDisruptionBudget,
         /// `DisruptionBudgetOutdated`: the API server rejects the PodDisruptionBudget.

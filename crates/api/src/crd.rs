@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     EndpointSet, FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet,
-    MemberCluster, SetKind, field::Errors, placement, schema,
+    MemberCluster, MigrationPolicy, MigrationRequest, SetKind, field::Errors, placement, schema,
 };
 
 /// All CRDs of a host, ready to install.
@@ -28,10 +28,14 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     controlled.chain([endpoint_sets]).collect()
 }
 
-/// The CRD of a cluster in which a replica set controller of fedrs runs (L1).
+/// The CRDs of a cluster in which a replica set controller of fedrs runs (L1), ready to install.
 #[must_use]
-pub fn local_replica_set() -> CustomResourceDefinition {
-    finish(LocalReplicaSet::crd())
+pub fn local() -> Vec<CustomResourceDefinition> {
+    vec![
+        finish(LocalReplicaSet::crd()),
+        tidy(MigrationPolicy::crd()),
+        tidy(MigrationRequest::crd()),
+    ]
 }
 
 /// The CRD of FederatedReplicaSets, whose status has the type of that of FederatedDeployments: without the fields of rollouts.
@@ -69,11 +73,10 @@ fn items(list: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
     }
 }
 
-/// All CRDs as one YAML stream for `kubectl apply -f -`.
+/// CRDs as one YAML stream for `kubectl apply -f -`.
 #[must_use]
-pub fn all_as_yaml() -> String {
-    all()
-        .iter()
+pub fn to_yaml_stream(crds: &[CustomResourceDefinition]) -> String {
+    crds.iter()
         .map(|crd| ["---\n".to_owned(), as_yaml(crd)].concat())
         .collect()
 }
@@ -165,7 +168,9 @@ fn for_users(text: &str) -> String {
 /// `text` without rule numbers such as (F2, F34).
 fn without_rules(text: &str) -> String {
     let is_rule = |word: &str| {
-        let number = word.strip_prefix(['C', 'F', 'L']).unwrap_or_default();
+        let number = word
+            .strip_prefix(['A', 'C', 'F', 'L', 'M'])
+            .unwrap_or_default();
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     let mut parts = text.split('(');
@@ -222,6 +227,10 @@ mod tests {
                 "What runs where, and why. Also",
             ),
             ("(F2)", ""),
+            (
+                "Moves (M5) within budgets (A1, M10)",
+                "Moves within budgets",
+            ),
             ("a (b) (F) (Fx) (F1, b)", "a (b) (F) (Fx) (F1, b)"),
             ("open (F1", "open (F1"),
             ("plain", "plain"),

@@ -32,6 +32,8 @@ pub mod local_replica_set;
 mod local_status;
 mod local_strategy;
 pub mod member_cluster;
+pub mod migration_policy;
+pub mod migration_request;
 pub mod names;
 pub mod object_key;
 mod percentage;
@@ -79,7 +81,8 @@ pub use federated_replica_set::{
 pub use field::{Errors as FieldErrors, FieldError, SHOWN_ERRORS};
 pub use json_text::JsonText;
 pub use local_record::{
-    BegunRecord, DrainRecord, EvictionRecord, LentRecord, LocalRecord, RecreateRecord, UpdateRecord,
+    BegunRecord, DrainRecord, EvictionRecord, LentRecord, LocalRecord, MigratedRecord,
+    RecreateRecord, UpdateRecord,
 };
 pub use local_replica_set::{
     AntiaffinityConstraint, LocalConstraints, LocalReplicaSet, LocalReplicaSetSpec, UpdateMode,
@@ -92,6 +95,14 @@ pub use local_strategy::{
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
+};
+pub use migration_policy::{
+    MigrationPolicy, MigrationPolicySpec, MinSecondsBetween, PodLimit, ShardBudget,
+    ValidMigrationPolicy, ValidShardBudget,
+};
+pub use migration_request::{
+    MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
+    MigrationStep,
 };
 pub use object_key::{LocalKind, NamespacedKey, ObjectKey, SetKind, WorkloadKey};
 pub use placement::{ClusterPreference, Placement};

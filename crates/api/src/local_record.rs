@@ -20,6 +20,9 @@ pub struct LocalRecord {
     /// Evictions that were requested and are not finished.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub evictions: BTreeMap<String, EvictionRecord>,
+    /// When running pods were migrated last (M14).
+    #[serde(skip_serializing_if = "is_default")]
+    pub migrated: MigratedRecord,
     /// Updates that were seen to have begun, as long as they count for the speed. In the order of their times. Expired ones are
     /// removed with the next change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -30,6 +33,18 @@ pub struct LocalRecord {
     /// Cordoned nodes for whose drain updates wait.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub drains: BTreeMap<String, DrainRecord>,
+}
+
+/// When the migrations of running pods began last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MigratedRecord {
+    /// For whatever cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub any: Option<Timestamp>,
+    /// For compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Timestamp>,
 }
 
 /// A request that lowers the PodDisruptionBudget of the set. It may arrive as long as the budget has this generation.
@@ -79,6 +94,9 @@ pub struct RecreateRecord {
     /// The node that it had, which the new one prefers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The shard that it keeps, as the value of the label of shards (M6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
 }
 
 /// The eviction of a pod.
@@ -90,6 +108,12 @@ pub struct EvictionRecord {
     /// Whether it has begun: the pod may be deleted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub begun: bool,
+    /// The pod is created again on another node, with the same name (M5). Absent: its successor gets another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recreate: Option<RecreateRecord>,
+    /// Whether it has begun because its deadline had passed (M15).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub forced: bool,
 }
 
 /// Updates that were seen to have begun.
@@ -100,6 +124,28 @@ pub struct BegunRecord {
     pub at: Timestamp,
     /// Pods.
     pub pods: u64,
+}
+
+impl EvictionRecord {
+    /// One that was first seen at this time, and has not begun.
+    #[must_use]
+    pub fn requested(since: Timestamp) -> Self {
+        Self {
+            since,
+            begun: false,
+            recreate: None,
+            forced: false,
+        }
+    }
+
+    /// One that begins, or has begun.
+    #[must_use]
+    pub fn begun(since: Timestamp) -> Self {
+        Self {
+            begun: true,
+            ..Self::requested(since)
+        }
+    }
 }
 
 impl LentRecord {

@@ -186,6 +186,14 @@ pub struct LocalReplicaSetSpec {
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_DRAIN_SECONDS))]
     pub drain_seconds: i32,
+    /// The name of the MigrationPolicy for pods that have to leave their nodes (M1). By default, the one whose selector selects the set, or
+    /// else none: then pods are evicted within the budget, and those in their place get other names (L18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
+    pub migration_policy: Option<String>,
     /// Stops updates. Scaling, repair and evictions go on (L8). An update that has begun is completed. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,

@@ -1,6 +1,9 @@
 //! Validation of a LocalReplicaSet beyond the schema: turns it into a type that can't be invalid.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
@@ -62,6 +65,10 @@ pub struct ValidLocalReplicaSet {
     pub node_timeout: Duration,
     /// How long a ready pod is out of endpoints before it is removed or its containers restart. At most an hour.
     pub drain: Duration,
+    /// The name of its MigrationPolicy; `None` for the one whose selector selects it (M1).
+    pub migration_policy: Option<String>,
+    /// Its own labels.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The most pods on nodes that have the same value of a label.
@@ -102,6 +109,13 @@ impl ValidLocalReplicaSet {
         let constraints = spec.constraints.iter();
         let antiaffinity: Vec<_> = constraints.flat_map(|all| &all.antiaffinity).collect();
         let antiaffinity = check_antiaffinity(&antiaffinity, &mut errors);
+        if let Some(name) = &spec.migration_policy {
+            errors.require(
+                dns::is_label(name),
+                "spec.migrationPolicy",
+                dns::IS_NO_LABEL,
+            );
+        }
         let drain = check_drain(spec.drain_seconds, &mut errors);
         let strategy = (spec.deployment_strategy).check("spec.deploymentStrategy", &mut errors);
         let progress_deadline = check_deadline(spec, &mut errors);
@@ -140,6 +154,8 @@ impl ValidLocalReplicaSet {
             eviction_timeout,
             node_timeout: Duration::from_secs(node_timeout.into()),
             drain,
+            migration_policy: spec.migration_policy.clone(),
+            labels: set.metadata.labels.clone().unwrap_or_default(),
         })
     }
 }

@@ -246,10 +246,7 @@ fn l15_a_record_survives_a_restart() {
             node: Some("n1".to_owned()),
         }),
     };
-    let eviction = EvictionRecord {
-        since: at(5),
-        begun: true,
-    };
+    let eviction = EvictionRecord::begun(at(5));
     let lent = LentRecord {
         uid: "b1".to_owned(),
         generation: 3,

@@ -69,6 +69,12 @@ impl Amount {
         pods.min(replicas)
     }
 
+    /// The pods of `replicas`: a percentage is rounded up.
+    #[must_use]
+    pub fn rounded_up(self, replicas: u64) -> u64 {
+        self.of(replicas, true)
+    }
+
     fn of(self, replicas: u64, up: bool) -> u64 {
         match self {
             Self::Number(number) => number,

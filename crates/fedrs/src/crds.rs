@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use fedrs_api::crd;
+
 use crate::output;
 
 /// Print the CustomResourceDefinitions to install on the host cluster
@@ -13,16 +15,17 @@ use crate::output;
   # Delete the CRDs, and all FederatedReplicaSets and FederatedDeployments
   fedrs crds | kubectl delete -f -")]
 pub(crate) struct CrdsArgs {
-    /// Print the CustomResourceDefinition for a cluster in which `fedrs replica-set-controller` runs, instead
+    /// Print the CustomResourceDefinitions for a cluster in which `fedrs replica-set-controller` runs, instead
     #[arg(long)]
     replica_set_controller: bool,
 }
 
 /// Prints the CRDs as YAML.
 pub(crate) fn run(args: &CrdsArgs) -> ExitCode {
-    if args.replica_set_controller {
-        let local = fedrs_api::crd::local_replica_set();
-        return output::print(&fedrs_api::crd::as_yaml(&local));
-    }
-    output::print(&fedrs_api::crd::all_as_yaml())
+    let crds = if args.replica_set_controller {
+        crd::local()
+    } else {
+        crd::all()
+    };
+    output::print(&crd::to_yaml_stream(&crds))
 }

@@ -1,12 +1,13 @@
 //! The configuration of the controller.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use controller_base::{ConfigError, duration, election::LeaderElectionConfig};
+use fedrs_api::{MigrationPolicySpec, ValidMigrationPolicy};
 use serde::{Deserialize, Serialize};
 
 /// What can be configured. Unknown fields are errors.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LocalControllerConfig {
     /// The longest a call may take. 10 s.
@@ -20,6 +21,8 @@ pub struct LocalControllerConfig {
     /// The shortest time between two statuses of a set, unless an update or an eviction begins. 500 ms.
     #[serde(with = "duration")]
     pub status_delay: Duration,
+    /// Migrations of pods.
+    pub migration: MigrationConfig,
     /// The leader election.
     pub leader_election: LeaderElectionConfig,
 }
@@ -31,8 +34,57 @@ impl Default for LocalControllerConfig {
             workers: 16,
             concurrent_requests: 32,
             status_delay: Duration::from_millis(500),
+            migration: MigrationConfig::default(),
             leader_election: LeaderElectionConfig::default(),
         }
+    }
+}
+
+/// What can be configured of migrations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct MigrationConfig {
+    /// The time from a MigrationRequest until its pod is moved whatever holds it up (M15). 168 h, a week.
+    #[serde(with = "duration")]
+    pub deadline: Duration,
+    /// How long a MigrationRequest is kept after its end. 720 h, 30 days.
+    #[serde(with = "duration")]
+    pub history: Duration,
+    /// The spec of the MigrationPolicy for sets that have none. Absent by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_policy: Option<MigrationPolicySpec>,
+}
+
+impl Default for MigrationConfig {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_hours(7 * 24),
+            history: Duration::from_hours(30 * 24),
+            default_policy: None,
+        }
+    }
+}
+
+impl MigrationConfig {
+    /// The policy for sets that have none.
+    pub(crate) fn default_policy(&self) -> Option<Arc<ValidMigrationPolicy>> {
+        let spec = self.default_policy.as_ref()?;
+        ValidMigrationPolicy::check(spec).ok().map(Arc::new)
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let Some(Err(errors)) = self
+            .default_policy
+            .as_ref()
+            .map(ValidMigrationPolicy::check)
+        else {
+            return Ok(());
+        };
+        let error = errors.into_iter().next();
+        let error = error.map_or_else(String::new, |error| error.to_string());
+        Err(ConfigError::Parse(format!(
+            "migration.defaultPolicy: {error}"
+        )))
     }
 }
 
@@ -54,11 +106,13 @@ impl LocalControllerConfig {
             ("callTimeout", self.call_timeout.is_zero()),
             ("workers", self.workers == 0),
             ("concurrentRequests", self.concurrent_requests == 0),
+            ("migration.deadline", self.migration.deadline.is_zero()),
             (
                 "leaderElection.retryPeriod",
                 self.leader_election.retry_period.is_zero(),
             ),
         ])?;
+        self.migration.validate()?;
         self.leader_election.validate()
     }
 }

@@ -25,10 +25,12 @@ use crate::{
     handler::{BudgetObject, Handler, NodeObject, PodObject, WatchedKind},
     memory::Memories,
     metrics::LocalMetrics,
+    migration_object::{PolicyObject, RequestObject},
     publish::Publisher,
     queue::Queue,
     reconcile::Reconciler,
     store::Store,
+    sweep::sweep,
 };
 
 /// Who reports the controller's events.
@@ -69,6 +71,8 @@ impl LocalController {
             self.watch::<PodObject>(&reconciler, &tasks, cancel),
             self.watch::<NodeObject>(&reconciler, &tasks, cancel),
             self.watch::<BudgetObject>(&reconciler, &tasks, cancel),
+            self.watch::<PolicyObject>(&reconciler, &tasks, cancel),
+            self.watch::<RequestObject>(&reconciler, &tasks, cancel),
         ];
         // There is one cluster, which is known.
         let (_, all_known) = watch::channel(true);
@@ -77,6 +81,16 @@ impl LocalController {
         tasks.spawn(watchdog.watch("queue").around(queue));
         let running = Running::new(tasks, readiness, watchdog);
         let workers = reconciler.config.workers;
+        let executor = Arc::clone(&reconciler.executor);
+        let (clock, migration) = (self.clock.clone(), self.config.migration.clone());
+        running.start_workers(1, cancel.clone(), move |watched| {
+            sweep(
+                Arc::clone(&executor),
+                clock.clone(),
+                migration.clone(),
+                watched,
+            )
+        });
         running.start_workers(workers, cancel.clone(), move |watched| {
             work(Arc::clone(&reconciler), watched)
         });

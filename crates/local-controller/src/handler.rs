@@ -1,4 +1,5 @@
-//! The watches of sets, pods, nodes and PodDisruptionBudgets: objects go into the store, the keys of the sets that they concern onto the queue.
+//! The watches of sets, pods, nodes, PodDisruptionBudgets and migrations: objects go into the store, the keys of the sets that they
+//! concern onto the queue.
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
@@ -11,6 +12,7 @@ use crate::{
     entry::SetObject,
     key::{Changed, SETS, SetKey},
     metrics::LocalMetrics,
+    migration_object::{PolicyObject, RequestObject},
     queue::Queue,
     store::{State, Store},
 };
@@ -162,6 +164,64 @@ impl WatchedKind for BudgetObject {
     fn forget(state: &mut State, object: &InvalidObject) -> Changed {
         match (&object.namespace, &object.name) {
             (Some(namespace), Some(name)) => state.remove_budget(namespace, name),
+            _ => Changed::new(),
+        }
+    }
+}
+
+impl WatchedKind for PolicyObject {
+    const KIND: &'static str = "MigrationPolicies";
+    const PATH: &'static str = "/apis/fedrs.dev/v1alpha1/migrationpolicies";
+
+    fn apply(self, state: &mut State) -> Changed {
+        state.apply_policy(&self)
+    }
+
+    fn delete(self, state: &mut State) -> Changed {
+        let (namespace, name) = self.id();
+        state.remove_policy(namespace, name)
+    }
+
+    fn listing(state: &mut State) -> &mut Listing {
+        state.policies_listing()
+    }
+
+    fn end(state: &mut State, version: &str) -> Changed {
+        state.end_policies(version)
+    }
+
+    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
+        match (&object.namespace, &object.name) {
+            (Some(namespace), Some(name)) => state.remove_policy(namespace, name),
+            _ => Changed::new(),
+        }
+    }
+}
+
+impl WatchedKind for RequestObject {
+    const KIND: &'static str = "MigrationRequests";
+    const PATH: &'static str = "/apis/fedrs.dev/v1alpha1/migrationrequests";
+
+    fn apply(self, state: &mut State) -> Changed {
+        state.apply_request(self)
+    }
+
+    fn delete(self, state: &mut State) -> Changed {
+        let (namespace, name) = self.id();
+        state.remove_request(namespace, name)
+    }
+
+    fn listing(state: &mut State) -> &mut Listing {
+        state.requests_listing()
+    }
+
+    fn end(state: &mut State, version: &str) -> Changed {
+        state.end_requests_list(version)
+    }
+
+    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
+        match (&object.namespace, &object.name) {
+            (Some(namespace), Some(name)) => state.remove_request(namespace, name),
             _ => Changed::new(),
         }
     }

@@ -21,6 +21,8 @@ mod handler;
 mod key;
 mod memory;
 mod metrics;
+mod migration_object;
+mod migrations;
 mod publish;
 mod queue;
 pub mod rbac;
@@ -29,6 +31,7 @@ mod rejected;
 mod report;
 mod revisions;
 mod store;
+mod sweep;
 mod template_change;
 
 pub use config::LocalControllerConfig;

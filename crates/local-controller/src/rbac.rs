@@ -74,6 +74,21 @@ fn cluster() -> Vec<Grant> {
             &["create", "patch", "delete"],
         ),
         grant(
+            "List and watch MigrationPolicies: when pods may leave nodes that they have to leave",
+            (FEDRS, "migrationpolicies"),
+            &["list", "watch"],
+        ),
+        grant(
+            "List and watch MigrationRequests; keep one for each pod that has to leave its node, as long as the history is kept",
+            (FEDRS, "migrationrequests"),
+            &["get", "list", "watch", "create", "delete"],
+        ),
+        grant(
+            "Update how far migrations are",
+            (FEDRS, "migrationrequests/status"),
+            &["patch"],
+        ),
+        grant(
             "Keep a revision of each template, for rollbacks; delete the oldest ones",
             (APPS, "controllerrevisions"),
             &["get", "list", "create", "patch", "delete"],

@@ -31,6 +31,7 @@ use crate::{
     execute::{Executed, Executor, Outcome},
     key::SetKey,
     memory::{Memories, Memory},
+    migrations::Migrations,
     publish::{Publisher, Unpublished},
     queue::Queue,
     rejected::remember_pod,
@@ -158,6 +159,8 @@ impl Reconciler {
         let budgets = Budgets::of(snapshot, valid);
         let disruptions = budgets.disruptions(&valid.set, &memory.budget);
         let mut pods = facts(snapshot, valid, self.clock.now());
+        let migrations = Migrations::of(snapshot, &self.config.migration);
+        migrations.ask(snapshot, &mut pods);
         let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
             return Some(RETRY);
         };
@@ -169,7 +172,10 @@ impl Reconciler {
             .failing
             .retain(|uid, _| snapshot.pods.contains_key(uid));
         let now = self.clock.now();
-        let set = Set::new(&valid.set, false, valid.template.hash, &changes);
+        let set = Set {
+            migration: migrations.policy(),
+            ..Set::new(&valid.set, false, valid.template.hash, &changes)
+        };
         let mut recorded = Cow::Borrowed(&previous.record);
         let is_new = memory.written.is_none();
         if is_new && is_planted(PlantedBug::StartedUpdatesForgottenByRestart) {
@@ -188,6 +194,7 @@ impl Reconciler {
                 memory,
                 overlapping: &snapshot.overlapping,
                 other_budget: budgets.other,
+                unknown_policy: migrations.unknown_policy(),
                 now,
             };
             report.status()
@@ -209,7 +216,7 @@ impl Reconciler {
             )
             .await;
         let may_get_pods = self.may_get_pods(entry, &plan.actions, memory).await;
-        let of = (snapshot, valid, may_get_pods);
+        let of = (snapshot, valid, may_get_pods, migrations.shard_label());
         let executed = self.act(of, &plan, memory, watched).await;
         let has_more = plan
             .waits
@@ -231,6 +238,9 @@ impl Reconciler {
         // What a read shows anew has brought the set back into the queue.
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
         let again = (!may_get_pods || executed.iter().any(is_outdated)).then_some(RETRY);
+        let of = (entry, &migrations);
+        let migrating = (self.executor).write_migrations(of, (&set, &pods), &plan, now);
+        let again = again.or(migrating.await.then_some(RETRY));
         let report = status(memory);
         let publish = self
             .publisher
@@ -253,7 +263,7 @@ impl Reconciler {
     /// Carries out what the plan allows: nothing on a pod whose last request has just failed.
     async fn act<'a>(
         &self,
-        (snapshot, valid, may_get_pods): (&Snapshot, &ValidSet, bool),
+        (snapshot, valid, may_get_pods, shard_label): (&Snapshot, &ValidSet, bool, Option<&str>),
         plan: &'a Plan<'a>,
         memory: &Memory,
         watched: &Watched,
@@ -263,6 +273,7 @@ impl Reconciler {
             set: &valid.set,
             template: &valid.template,
             pods: &snapshot.pods,
+            shard_label,
             now,
         };
         let permitted = plan.actions.iter().filter(|action| {

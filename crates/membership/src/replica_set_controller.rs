@@ -32,18 +32,18 @@ const VERSION: (&str, &str) = ("app.kubernetes.io/version", env!("CARGO_PKG_VERS
 const END: Duration = Duration::from_secs(60);
 /// How often they are looked for.
 const END_POLL_PERIOD: Duration = Duration::from_millis(500);
-/// How many LocalReplicaSets are named at most, and one more.
-const LISTED_SETS: usize = 4;
+/// How many objects of a kind are named at most, and one more.
+const LISTED_OBJECTS: usize = 4;
 
 /// The permissions of the controller.
 pub(crate) fn grants(membership: &Membership) -> Vec<Manifest> {
     rbac::manifests(Some(&membership.namespace), None)
 }
 
-/// The objects in the order of creation, the CRD first. `owner` is the uid of the ClusterRole that owns all but the CRD.
+/// The objects in the order of creation, the CRDs first. `owner` is the uid of the ClusterRole that owns all but the CRDs.
 pub(crate) fn manifests(membership: &Membership, owner: &str, image: &str) -> Vec<Value> {
     let permissions = grants(membership);
-    let mut objects = vec![json!(crd::local_replica_set())];
+    let mut objects: Vec<_> = crd::local().iter().map(|crd| json!(crd)).collect();
     objects.extend(permissions.iter().map(Manifest::to_value));
     objects.push(deployment(Some(&membership.namespace), image));
     objects.retain(|object| object["kind"] != "Namespace");
@@ -85,8 +85,8 @@ fn is_as_written(manifest: &Value, live: &Value) -> bool {
             == [image, owner].map(|field| live.pointer(field))
 }
 
-/// Deletes as the user what the join of this member created. The CRD stays while there are LocalReplicaSets, whose pods would be
-/// deleted with it.
+/// Deletes as the user what the join of this member created. A CRD stays while there are objects of it: the
+/// pods of LocalReplicaSets would be deleted with them.
 pub(crate) async fn delete(
     member: &ClusterClient,
     membership: &Membership,
@@ -135,24 +135,27 @@ async fn delete_crd(
     object: ObjectRef,
     reporter: &mut dyn Reporter,
 ) -> Result<(), RequestError> {
-    let uri = format!("/apis/fedrs.dev/v1alpha1/localreplicasets?limit={LISTED_SETS}");
-    let sets = member
-        .send("list localreplicasets", "GET", &uri, None)
-        .await;
-    let sets = none_if_not_found(sets)?.unwrap_or_default();
-    let sets = sets["items"].as_array().into_iter().flatten();
-    let name = |set: &Value| {
-        let text = |field: &str| set["metadata"][field].as_str().unwrap_or_default();
-        format!("localreplicaset/{}/{}", text("namespace"), text("name"))
+    let crds = crd::local().into_iter();
+    let mut names = crds.map(|crd| crd.spec.names);
+    let is_of = |plural: &str| object.name.strip_prefix(plural) == Some(".fedrs.dev");
+    let names = names.find(|names| is_of(&names.plural)).unwrap_or_default();
+    let (plural, kind) = (names.plural, names.kind.to_lowercase());
+    let uri = format!("/apis/fedrs.dev/v1alpha1/{plural}?limit={LISTED_OBJECTS}");
+    let listed = (member.send(&format!("list {plural}"), "GET", &uri, None)).await;
+    let listed = none_if_not_found(listed)?.unwrap_or_default();
+    let listed = listed["items"].as_array().into_iter().flatten();
+    let name = |listed: &Value| {
+        let text = |field: &str| listed["metadata"][field].as_str().unwrap_or_default();
+        format!("{kind}/{}/{}", text("namespace"), text("name"))
     };
-    let sets: Vec<_> = sets.map(name).collect();
-    if sets.is_empty() {
+    let listed: Vec<_> = listed.map(name).collect();
+    if listed.is_empty() {
         return cleanup::delete(member, object, reporter).await;
     }
     reporter.progress(Progress::Kept {
         cluster: member.cluster_type,
         object,
-        reason: KeepReason::HasObjects(sets),
+        reason: KeepReason::HasObjects(listed),
     });
     Ok(())
 }
@@ -179,7 +182,7 @@ mod tests {
         let kinds: Vec<_> = objects.iter().map(|object| &object["kind"]).collect();
         assert_eq!(kinds.first().unwrap(), &"CustomResourceDefinition");
         assert_eq!(kinds.last().unwrap(), &"Deployment");
-        assert_eq!(objects.len(), 7);
+        assert_eq!(objects.len(), 9);
         for object in &objects {
             let owner = object.pointer("/metadata/ownerReferences/0");
             assert_eq!(

@@ -12,7 +12,7 @@ use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
     Change, Created, Disruptions, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Patch,
-    Pod, Readiness, Resize, Set, SlowStart, step,
+    Pod, Policy, Readiness, Resize, Set, SlowStart, step,
 };
 
 const PODS: usize = 1000;
@@ -107,6 +107,7 @@ impl World {
             is_deleted: false,
             removal_timeout: Duration::from_secs(1800),
             drain: Duration::ZERO,
+            migration: Policy::None,
             eviction_timeout: Duration::from_secs(600),
             target: TARGET,
             changes: &self.changes,
@@ -131,6 +132,8 @@ impl World {
                 }),
                 eviction: None,
                 eviction_by: EvictionBy::Pod,
+                migration: None,
+                shard: None,
                 is_disrupted: false,
                 deletion_cost: 0,
                 created: earlier(1000 + age),

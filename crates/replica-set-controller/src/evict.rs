@@ -10,10 +10,11 @@ use crate::{
     account::Budget,
     drain,
     group::{Group, Member},
+    migration::{Gate, MigrationWait},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
     pod::EvictionBy,
-    record::blocks_until,
+    record::{Places, blocks_until},
     set::Set,
     time::{Next, after},
 };
@@ -30,9 +31,10 @@ const LEAST_AGE: Duration = Duration::from_secs(30);
 
 /// Records what is requested, and begins what the budget allows. Returns what has to wait.
 pub(crate) fn begin<'a>(
+    (set, places): (&Set<'a>, &Places),
     members: &[Member<'a>],
     record: &mut LocalRecord,
-    budget: &mut Budget<'a>,
+    (budget, waits): (&mut Budget<'a>, &mut Vec<Wait<'a>>),
     next: &mut Next,
     now: Timestamp,
 ) -> Option<Wait<'a>> {
@@ -52,12 +54,11 @@ pub(crate) fn begin<'a>(
         })
     });
     record_those_of_others(members, record, now);
-    for member in &requested {
-        let uid = member.pod.uid;
-        if !record.evictions.contains_key(uid) {
-            let (since, begun) = (now, false);
-            let eviction = EvictionRecord { since, begun };
-            record.evictions.insert(uid.to_owned(), eviction);
+    let mut gate = Gate::of(set, members, (record, places), now);
+    if !gate.waits_for_updates() {
+        for member in &requested {
+            let recorded = record.evictions.entry(member.pod.uid.to_owned());
+            recorded.or_insert_with(|| EvictionRecord::requested(now));
         }
     }
     // The surplus goes first, in an order that begins with these pods.
@@ -67,21 +68,37 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        let is_beside = is_planted(PlantedBug::EvictionsBesideTheBudget);
-        if !budget.allows(member) && !is_beside {
-            waiting += 1;
+        let is_forced = gate.is_forced(member);
+        let held = gate.hold(member, &budget.account, record);
+        if let Some(reason) = held.filter(|_| !is_forced) {
+            if let Some(until) = reason.until() {
+                next.at(until, now);
+            }
+            waits.push(waiting_of(member, reason));
             continue;
         }
-        budget.take(member, Group::MarkedRemove);
-        if let Some(eviction) = record.evictions.get_mut(member.pod.uid) {
-            eviction.begun = true;
+        let is_beside = is_planted(PlantedBug::EvictionsBesideTheBudget);
+        if !is_forced && !budget.allows(member) && !is_beside {
+            waiting += 1;
+            waits.push(waiting_of(member, MigrationWait::Budget));
+            continue;
         }
+        gate.begin(member, record);
+        budget.take(member, Group::MarkedRemove);
     }
     (waiting > 0).then(|| Wait::Budget {
         purpose: Purpose::Eviction,
         pods: waiting,
         by: Vec::new(),
     })
+}
+
+fn waiting_of<'a>(member: &Member<'a>, reason: MigrationWait<'a>) -> Wait<'a> {
+    Wait::Migration {
+        pod: member.pod.name,
+        uid: member.pod.uid,
+        reason,
+    }
 }
 
 /// Until when a young pod of a node that evicts it stays. One that was created later than now is of another clock.
@@ -99,8 +116,7 @@ fn record_those_of_others(members: &[Member<'_>], record: &mut LocalRecord, now:
         .filter(|member| member.pod.is_evicted_by_others() && member.pod.is_owned());
     for Member { pod, .. } in evicted {
         if !record.evictions.contains_key(pod.uid) {
-            let (since, begun) = (now, true);
-            let eviction = EvictionRecord { since, begun };
+            let eviction = EvictionRecord::begun(now);
             record.evictions.insert(pod.uid.to_owned(), eviction);
             drain::observe(pod, record, now);
         }

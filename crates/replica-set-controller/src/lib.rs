@@ -7,12 +7,13 @@
 //!   -> group      the group of each pod: Ready, InProgress, Failed, MarkedRemove (L16)
 //!   -> account    what of the budget is in use (L14)
 //!   -> scale      adoption and release; creations and removals, without a budget (L13, L21)
-//!   -> evict      evictions, within the budget and before updates (L18 to L20)
+//!   -> evict      evictions, within the budget and before updates (L18 to L20); with a MigrationPolicy, as `migration` allows (M1 to M15)
 //!   -> update     updates that begin, within the budget and the speed (L14, L15, L22)
 //!   -> disruption what evictions of others may use of the budget: the PodDisruptionBudget (L20)
 //!   -> carry_out  the next action of what is recorded: a gate, a patch, a removal (L12, L17)
 //!   -> leave      before a removal or a restart: clients leave the pod (L17)
 //!   -> Plan       record to publish, actions, what is waited for
+//!   -> migration_state  how far each MigrationRequest is
 //! ```
 //!
 //! At the edge, pure as well: [`ObservedPod`] reads the facts from a pod object, [`CompleteTemplate`] has what the controller adds to
@@ -52,6 +53,8 @@ mod group;
 mod in_place;
 mod kept;
 mod leave;
+mod migration;
+mod migration_state;
 mod names;
 mod observed_budget;
 mod observed_node;
@@ -77,12 +80,14 @@ pub use change::{Change, Patch};
 pub use disruption::{BudgetChange, DisruptionBudget, DisruptionPlan, Disruptions};
 pub use group::{Counts, Group, GroupCounts};
 pub use in_place::InPlaceRecord;
+pub use migration::{MigrationWait, Policy};
+pub use migration_state::{MigrationState, MigrationStates};
 pub use observed_budget::{BUDGETS, ObservedBudget, budget_name, budget_path, budget_request};
 pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
-pub use pod::{Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
+pub use pod::{Asked, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use request::{Request, Requests, Verb, open_gate};
 pub use resize::{Container, ContainerResize, Resize, ResizeStatus, ResizeWait};

@@ -311,6 +311,8 @@ impl ObservedPod {
             life: self.life(),
             eviction: own.into_iter().chain(by_node).min(),
             eviction_by: own.map_or(EvictionBy::Node, |_| EvictionBy::Pod),
+            migration: None,
+            shard: None,
             is_disrupted: self
                 .condition(DISRUPTED)
                 .is_some_and(|condition| condition.status == "True"),

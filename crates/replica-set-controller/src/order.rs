@@ -89,9 +89,13 @@ pub(crate) fn by_update(a: &Member<'_>, b: &Member<'_>) -> Ordering {
     ranks.then_with(|| by_loss(a.pod, b.pod))
 }
 
-/// Involuntary evictions first, then as L22 has it.
+/// Involuntary evictions first, then as L22 has it; of running pods, the one whose deadline is nearest (M15).
 pub(crate) fn by_eviction(a: &Member<'_>, b: &Member<'_>) -> Ordering {
-    let key = |member: &Member<'_>| (member.pod.eviction, UpdateRank::of_group(member.group));
+    let key = |member: &Member<'_>| {
+        let deadline = member.pod.migration.map(|asked| asked.deadline);
+        let rank = UpdateRank::of_group(member.group);
+        (member.pod.eviction, rank, deadline)
+    };
     key(a).cmp(&key(b)).then_with(|| by_loss(a.pod, b.pod))
 }
 

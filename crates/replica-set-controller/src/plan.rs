@@ -8,6 +8,7 @@ use crate::{
     change::Patch,
     disruption::DisruptionPlan,
     group::Counts,
+    migration::MigrationWait,
     order::RemovalRank,
     pod::{Eviction, Gate, Pod},
     resize::ResizeWait,
@@ -55,6 +56,8 @@ pub enum Action<'a> {
         name: String,
         /// The node that it prefers.
         prefers: Option<String>,
+        /// The shard of the pod in whose place it is, as the value of the label of shards (M6).
+        shard: Option<String>,
         /// Why.
         reason: CreateReason,
     },
@@ -138,7 +141,7 @@ impl<'a> Action<'a> {
 pub enum CreateReason {
     /// Fewer pods exist than there should be (L13).
     Missing,
-    /// The pod of this name was removed to be recreated (L12).
+    /// The pod of this name was removed to be recreated, with another template (L12) or on another node (M5).
     Recreated,
 }
 
@@ -223,6 +226,15 @@ pub enum Wait<'a> {
         pods: usize,
         /// Until when; `None` until the updates that were recorded are seen to have begun.
         until: Option<Timestamp>,
+    },
+    /// A pod that has to leave its node.
+    Migration {
+        /// Its name.
+        pod: &'a str,
+        /// Its uid.
+        uid: &'a str,
+        /// What it waits for.
+        reason: MigrationWait<'a>,
     },
     /// An eviction is not finished in time, and no longer delays updates (L19).
     EvictionBlocked {

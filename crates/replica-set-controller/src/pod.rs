@@ -27,6 +27,10 @@ pub struct Pod<'a> {
     pub eviction: Option<Eviction>,
     /// Where that is asked for.
     pub eviction_by: EvictionBy,
+    /// The request for its migration, if there is one (M1).
+    pub migration: Option<Asked>,
+    /// The value of the label by which its set's pods are grouped into shards (M6).
+    pub shard: Option<&'a str>,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
     pub is_disrupted: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.
@@ -54,6 +58,15 @@ pub struct Pod<'a> {
 pub(crate) const UNSCHEDULABLE: &str = "Unschedulable";
 /// Why the gate is closed while clients leave the pod.
 pub(crate) const DRAINING: &str = "Draining";
+
+/// What a MigrationRequest asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// When the pod is moved whatever holds it up (M15).
+    pub deadline: Timestamp,
+    /// Whether it is asked for by compaction (M14).
+    pub is_compaction: bool,
+}
 
 /// Where an eviction is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -71,6 +71,12 @@ impl<'a> Index<'a> {
         let all = || self.pods.iter().map(|pod| (pod.name, pod.uid)).collect();
         self.by_name.get_or_init(all).get(name).copied()
     }
+
+    /// Whether no other pod than the one with this uid has the name of the place.
+    fn is_free(&self, place: &RecreateRecord, uid: &str) -> bool {
+        let user = self.named(&place.name);
+        user.is_none_or(|user| user == uid)
+    }
 }
 
 /// What of `recorded` still holds, the places that are kept, and which pods it is about.
@@ -108,15 +114,20 @@ pub(crate) fn reconcile(
             kept.updates.insert(uid.clone(), update);
         }
     }
-    let mut updates = kept.updates.values();
-    if updates.any(|update| update.recreate.is_some()) {
-        keep_places(set, &index, &mut kept, &mut places);
-    }
     for (uid, eviction) in &recorded.evictions {
         let pod = index.by_uid.get(&**uid).copied();
-        if !is_over(set, eviction, pod, pods, now) {
+        let is_vacant = eviction.recreate.as_ref().is_some_and(|place| {
+            let is_gone = pod.is_none_or(|pod| matches!(pod.life, Life::Terminating { .. }));
+            is_gone && index.is_free(place, uid)
+        });
+        if is_vacant || !is_over(set, eviction, pod, pods, now) {
             kept.evictions.insert(uid.clone(), eviction.clone());
         }
+    }
+    let updates = kept.updates.values().map(|update| &update.recreate);
+    let evictions = kept.evictions.values().map(|eviction| &eviction.recreate);
+    if updates.chain(evictions).any(Option::is_some) {
+        keep_places(set, &index, &mut kept, &mut places);
     }
     (kept, places, positions)
 }
@@ -154,16 +165,10 @@ impl UpdateState {
             _ if is_evicted => Self::Over,
             // It has terminated by itself, or was released: its name stays in use.
             Some(pod) if !matches!(pod.life, Life::Terminating { .. }) => Self::Over,
-            _ => {
-                let is_free = |place: &RecreateRecord| {
-                    let user = index.named(&place.name);
-                    user.is_none_or(|user| user == uid)
-                };
-                match &update.recreate {
-                    Some(place) if is_free(place) => Self::Begun,
-                    _ => Self::Over,
-                }
-            }
+            _ => match &update.recreate {
+                Some(place) if index.is_free(place, uid) => Self::Begun,
+                _ => Self::Over,
+            },
         }
     }
 }
@@ -172,8 +177,8 @@ impl UpdateState {
 fn keep_places(set: &Set<'_>, index: &Index<'_>, kept: &mut LocalRecord, places: &mut Places) {
     let live = index.pods.iter().filter(|pod| pod.is_live()).count();
     let mut free = set.replicas.saturating_sub(live);
-    kept.updates.retain(|uid, update| {
-        let pod = index.by_uid.get(&**uid);
+    let mut keep = |uid: &str, place: Option<&RecreateRecord>| {
+        let pod = index.by_uid.get(uid);
         if pod.is_some_and(|pod| pod.is_live()) {
             return true;
         }
@@ -183,10 +188,19 @@ fn keep_places(set: &Set<'_>, index: &Index<'_>, kept: &mut LocalRecord, places:
         free -= 1;
         match pod {
             Some(_) => places.terminating += 1,
-            None => places.vacant.extend(update.recreate.clone()),
+            None => places.vacant.extend(place.cloned()),
         }
         true
-    });
+    };
+    (kept.updates).retain(|uid, update| keep(uid, update.recreate.as_ref()));
+    for (uid, eviction) in &mut kept.evictions {
+        let place = eviction.recreate.as_ref();
+        let place = place.filter(|place| index.is_free(place, uid));
+        // Without a place its successor gets another name.
+        if place.is_some() && !keep(uid, place) {
+            eviction.recreate = None;
+        }
+    }
 }
 
 /// Whether an eviction is finished, or not asked for any more.

@@ -53,6 +53,8 @@ pub struct Requests<'a> {
     pub template: &'a CompleteTemplate,
     /// Its pods, by uid.
     pub pods: &'a BTreeMap<String, Arc<ObservedPod>>,
+    /// The key of the label that pods of one shard have in common (M6).
+    pub shard_label: Option<&'a str>,
     /// The time by the controller's clock.
     pub now: Timestamp,
 }
@@ -74,11 +76,23 @@ impl Requests<'_> {
 
     fn request(&self, action: &Action<'_>, slots_in_use: &mut SlotUse) -> Option<Request> {
         match action {
-            Action::Create { name, prefers, .. } => Some(Request {
-                verb: Verb::Create,
-                path: self.collection(),
-                body: (self.template).pod(self.set, (name, prefers.as_deref()), slots_in_use),
-            }),
+            Action::Create {
+                name,
+                prefers,
+                shard,
+                ..
+            } => {
+                let name = (&**name, prefers.as_deref());
+                let mut body = self.template.pod(self.set, name, slots_in_use);
+                if let (Some(label), Some(shard)) = (self.shard_label, shard) {
+                    body["metadata"]["labels"][label] = shard.as_str().into();
+                }
+                Some(Request {
+                    verb: Verb::Create,
+                    path: self.collection(),
+                    body,
+                })
+            }
             Action::Remove { pod, .. } => self.delete(action, pod, json!({})),
             Action::ForceRemove { pod, .. } => {
                 self.delete(action, pod, json!({ "gracePeriodSeconds": 0 }))

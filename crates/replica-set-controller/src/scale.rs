@@ -48,6 +48,7 @@ pub(crate) fn create<'a>(
     let recreated = vacant.map(|place| Action::Create {
         name: place.name.clone(),
         prefers: place.node.clone(),
+        shard: place.shard.clone(),
         reason: CreateReason::Recreated,
     });
     let mut actions: Vec<_> = recreated.collect();
@@ -58,6 +59,7 @@ pub(crate) fn create<'a>(
     actions.extend(names.into_iter().map(|name| Action::Create {
         name,
         prefers: None,
+        shard: None,
         reason: CreateReason::Missing,
     }));
     let waiting = wanted - actions.len();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, ValidLocalReplicaSet};
 
-use crate::{change::Change, pod::Pod, resize::Resize};
+use crate::{change::Change, migration::Policy, pod::Pod, resize::Resize};
 
 /// A set with its current revision, and how pods of other revisions get to it.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,8 @@ pub struct Set<'a> {
     pub eviction_timeout: Duration,
     /// How long a ready pod is out of endpoints before it is removed, or its containers restart.
     pub drain: Duration,
+    /// How pods leave the nodes that they have to leave (M1): [`Self::new`] knows of no policy.
+    pub migration: Policy<'a>,
     /// The hash of the current template (L2).
     pub target: u32,
     /// How a pod of another revision gets to the current one. One that is missing is recreated.
@@ -62,6 +64,7 @@ impl<'a> Set<'a> {
             removal_timeout: set.removal_timeout,
             eviction_timeout: set.eviction_timeout,
             drain: set.drain,
+            migration: Policy::None,
             target,
             changes,
         }

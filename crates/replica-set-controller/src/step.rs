@@ -66,7 +66,9 @@ pub fn step<'a>(
         let outcome = (&mut actions, &mut waits);
         let removed = scale::remove(set, &members, account.surplus, outcome, &mut next, now);
 
-        let evictions = evict::begin(&members, &mut record, &mut budget, &mut next, now);
+        let of = (set, &places);
+        let outcome = (&mut budget, &mut waits);
+        let evictions = evict::begin(of, &members, &mut record, outcome, &mut next, now);
         let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);
         let updates = update::begin(
             set,

@@ -8,7 +8,8 @@ use crate::{
     change::Change,
     drain,
     evict::Unfinished,
-    group::{Group, Member},
+    group::{Group, Member, is_evicted},
+    migration::Policy,
     order::{by_update, first},
     plan::{Purpose, Wait},
     pod::Pod,
@@ -27,7 +28,8 @@ pub(crate) fn begin<'a>(
     next: &mut Next,
     now: Timestamp,
 ) -> Option<Wait<'a>> {
-    let mut candidates: Vec<_> = members.iter().filter(|member| is_due(member)).collect();
+    let due = members.iter().filter(|member| is_due(set, member, record));
+    let mut candidates: Vec<_> = due.collect();
     let pods = candidates.len();
     if pods == 0 {
         return None;
@@ -93,13 +95,18 @@ pub(crate) fn begin<'a>(
     }
 }
 
-/// Whether an update of it could begin. Who asks for its eviction gets that: its successor has the current template.
-fn is_due(member: &Member<'_>) -> bool {
+/// Whether an update of it could begin. Who asks for its eviction gets that: its successor has the current template. With a
+/// MigrationPolicy it waits for the end of all updates, and so for its own.
+fn is_due(set: &Set<'_>, member: &Member<'_>, record: &LocalRecord) -> bool {
     let pod = member.pod;
+    let is_evicted = match set.migration {
+        Policy::None => pod.eviction.is_some(),
+        Policy::Unknown | Policy::Is(_) => is_evicted(pod, record),
+    };
     member.is_outdated
         && member.group != Group::MarkedRemove
         && pod.is_owned()
-        && pod.eviction.is_none()
+        && !is_evicted
         && !member.is_recorded()
 }
 
@@ -118,5 +125,6 @@ pub(crate) fn place_of(pod: &Pod<'_>) -> RecreateRecord {
     RecreateRecord {
         name: pod.name.to_owned(),
         node: node.map(|node| node.name.to_owned()),
+        shard: pod.shard.map(str::to_owned),
     }
 }

@@ -1,4 +1,4 @@
-//! The CRDs of a host in `config/crd`, one file each; the Helm chart contains copies. That of LocalReplicaSets is in
+//! The CRDs of a host in `config/crd`, one file each; the Helm chart contains copies. Those of clusters with LocalReplicaSets are in
 //! `config/replica-set-controller`.
 
 use fedrs_api::crd;
@@ -11,14 +11,17 @@ pub(crate) fn generated() -> Generated {
         let path = format!("crd/{}.yaml", file_name(&crd));
         with_copy(&path, &path, &crd::as_yaml(&crd))
     };
-    let local = crd::local_replica_set();
-    let path = format!("replica-set-controller/crd/{}.yaml", file_name(&local));
-    let local = with_copy(&path, &path, &crd::as_yaml(&local));
+    let local = |crd| {
+        let path = format!("replica-set-controller/crd/{}.yaml", file_name(&crd));
+        with_copy(&path, &path, &crd::as_yaml(&crd))
+    };
     Generated {
         task: "crds",
         source: "crates/api",
         subject: "the types",
-        files: crd::all().into_iter().flat_map(file).chain(local).collect(),
+        files: (crd::all().into_iter().flat_map(file))
+            .chain(crd::local().into_iter().flat_map(local))
+            .collect(),
     }
 }
 

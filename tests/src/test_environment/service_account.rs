@@ -27,9 +27,11 @@ const HOST_MANIFESTS: [&str; 2] = [
 ];
 
 /// What is applied in each member.
-const MEMBER_MANIFESTS: [&str; 3] = [
+const MEMBER_MANIFESTS: [&str; 5] = [
     "config/rbac/member.yaml",
     "config/replica-set-controller/crd/fedrs.dev_localreplicasets.yaml",
+    "config/replica-set-controller/crd/fedrs.dev_migrationpolicies.yaml",
+    "config/replica-set-controller/crd/fedrs.dev_migrationrequests.yaml",
     "config/replica-set-controller/rbac.yaml",
 ];
 

@@ -8,13 +8,14 @@ use crate::dry_run;
 const KIND: &str = "LocalReplicaSet";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Installs the CRD, which hosts of fedrs don't have, until it is served.
+/// Installs the CRDs, which hosts of fedrs don't have, until it is served.
 async fn install(env: &TestEnvironment) {
-    let crd = json!(fedrs_api::crd::local_replica_set());
-    match env.on_host("POST", CRDS, &crd).await {
-        // By the other scenario.
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
-        answer => _ = answer.unwrap(),
+    for crd in fedrs_api::crd::local() {
+        match env.on_host("POST", CRDS, &json!(crd)).await {
+            // By the other scenario.
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            answer => _ = answer.unwrap(),
+        }
     }
     env.wait_until("LocalReplicaSets are served", 30, async |env| {
         let path = "/apis/fedrs.dev/v1alpha1/localreplicasets";

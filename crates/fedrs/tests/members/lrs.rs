@@ -22,7 +22,9 @@ impl World {
     async fn start() -> Self {
         let federation = Federation::start(&["a"]).await;
         let cluster = federation.member("a");
-        cluster.create(serde_json::to_value(fedrs_api::crd::local_replica_set()).unwrap());
+        for crd in fedrs_api::crd::local() {
+            cluster.create(serde_json::to_value(crd).unwrap());
+        }
         let options = "--kubeconfig a.yaml --listen 127.0.0.1:0 --identity one";
         let controller = federation.start_fedrs(&format!("replica-set-controller {options}"));
         let containers = json!([{ "name": "main", "image": "web:1" }]);

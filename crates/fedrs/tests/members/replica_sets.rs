@@ -84,7 +84,9 @@ async fn l13_a_remote_process_runs_the_sets_of_each_cluster_with_a_kubeconfig() 
     };
     for name in ["a", "b", "c"] {
         let cluster = federation.member(name);
-        cluster.create(json!(fedrs_api::crd::local_replica_set()));
+        for crd in fedrs_api::crd::local() {
+            cluster.create(json!(crd));
+        }
         cluster.create(web());
     }
     federation.member("c").sim.faults().set_unreachable(true);

@@ -42,6 +42,7 @@ pub(super) fn conditions(report: &Report<'_>) -> Vec<Condition> {
         eviction_blocked(report),
         selector_overlap(report),
         disruption_budget(report),
+        migration_policy(report),
         without_effect(report),
         paused(report),
     ];
@@ -382,6 +383,13 @@ fn disruption_budget(report: &Report<'_>) -> Option<LocalCondition> {
         (None, None) => return None,
     };
     let type_ = Type::DisruptionBudgetOutdated;
+    Some(NewCondition::new(type_, true, reason, message))
+}
+
+/// M1: a policy that is not known lets no running pod move.
+fn migration_policy(report: &Report<'_>) -> Option<LocalCondition> {
+    let (type_, reason) = (Type::MigrationPolicyUnknown, Reason::NoValidMigrationPolicy);
+    let message = format!("{}: running pods stay", report.unknown_policy?);
     Some(NewCondition::new(type_, true, reason, message))
 }
 

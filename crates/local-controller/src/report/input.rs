@@ -23,6 +23,8 @@ pub(crate) struct Report<'a> {
     pub(crate) overlapping: &'a [SetKey],
     /// The name of another PodDisruptionBudget that matches its pods.
     pub(crate) other_budget: Option<&'a str>,
+    /// Why its MigrationPolicy is not known.
+    pub(crate) unknown_policy: Option<&'a str>,
     pub(crate) now: Timestamp,
 }
 

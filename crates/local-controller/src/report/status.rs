@@ -6,7 +6,7 @@ use fedrs_api::{
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use replica_set_controller::{GroupCounts, Purpose, Wait};
+use replica_set_controller::{GroupCounts, Wait};
 
 use super::{conditions::conditions, input::Report};
 use crate::entry::Entry;
@@ -60,14 +60,10 @@ impl Report<'_> {
         progress.flatten()
     }
 
-    /// Evictions that wait for the budget.
+    /// Pods that have to leave their nodes, and wait.
     fn waiting_evictions(&self) -> usize {
         let waits = self.plan.waits.iter().map(|wait| match wait {
-            Wait::Budget {
-                purpose: Purpose::Eviction,
-                pods,
-                ..
-            } => *pods,
+            Wait::Migration { .. } => 1,
             _ => 0,
         });
         waits.sum()

@@ -9,6 +9,8 @@ use controller_base::listing::Listing;
 use reflector::ResourceVersion;
 use replica_set_controller::{ObservedBudget, budget_name};
 
+use super::id;
+
 /// Those of each namespace, by name.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
@@ -88,8 +90,4 @@ impl Budgets {
             .map(|budget| (budget.namespace().to_owned(), budget.name().to_owned()))
             .collect()
     }
-}
-
-fn id(namespace: &str, name: &str) -> String {
-    format!("{namespace}/{name}")
 }

@@ -1,4 +1,4 @@
-//! What is known of a cluster: sets, their pods, pods without a controller, and nodes.
+//! What is known of a cluster: sets, their pods, pods without a controller, nodes, PodDisruptionBudgets and migrations.
 //!
 //! ```text
 //! watches, responses to requests --apply--> State --> keys of the sets to reconcile
@@ -9,8 +9,11 @@
 //! it.
 
 mod budgets;
+mod migrations;
 mod nodes;
 mod pods;
+mod policies;
+mod requests;
 mod sets;
 
 use std::{
@@ -25,12 +28,15 @@ use replica_set_controller::{ObservedBudget, ObservedNode, ObservedPod};
 use crate::{
     entry::{Entry, SetObject},
     key::{Changed, SetKey},
+    migration_object::{Policy, RequestObject},
 };
 use budgets::Budgets;
 pub(crate) use nodes::Node;
 use nodes::Nodes;
 pub(crate) use pods::Sent;
 use pods::{Change, Pods};
+use policies::Policies;
+use requests::Requests;
 use sets::Sets;
 
 /// The state, shared by the watches and the workers. The lock is held for one object, or one snapshot.
@@ -44,6 +50,8 @@ pub(crate) struct State {
     pods: Pods,
     nodes: Nodes,
     budgets: Budgets,
+    policies: Policies,
+    requests: Requests,
 }
 
 /// One set with what it depends on, at one moment.
@@ -62,6 +70,10 @@ pub(crate) struct Snapshot {
     pub(crate) unknown_nodes: BTreeSet<String>,
     /// The PodDisruptionBudgets of its namespace, without those of sets whose selectors do not overlap.
     pub(crate) budgets: Vec<Arc<ObservedBudget>>,
+    /// Its MigrationPolicy, and the name; an error if the one that it names does not exist.
+    pub(crate) policy: Result<Option<(String, Policy)>, String>,
+    /// The MigrationRequests of its pods that have not ended.
+    pub(crate) requests: Vec<Arc<RequestObject>>,
 }
 
 impl Store {
@@ -86,6 +98,10 @@ impl Store {
         let overlapping = state.sets.overlapping(key);
         let sets = overlapping.iter().chain([key]).map(|key| &*key.name);
         let budgets = state.budgets.of(&key.namespace, sets);
+        let valid = entry.valid.as_ref();
+        let policy = valid.map_or(Ok(None), |valid| state.policies.of(&valid.set));
+        let names = pods.values().map(|pod| pod.name());
+        let requests = state.requests.of(&key.namespace, &key.name, names);
         Some(Snapshot {
             entry,
             pods,
@@ -94,6 +110,8 @@ impl Store {
             nodes,
             unknown_nodes,
             budgets,
+            policy,
+            requests,
         })
     }
 }
@@ -284,6 +302,10 @@ impl State {
         let states = change.iter().flatten();
         states.flat_map(|pod| self.sets.concerned(pod)).collect()
     }
+}
+
+fn id(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
 }
 
 #[cfg(test)]

@@ -67,6 +67,14 @@ impl Pods {
         self.known.contains_key(uid)
     }
 
+    pub(super) fn get(&self, uid: &str) -> Option<&ObservedPod> {
+        self.known.get(uid).map(|pod| &**pod)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &ObservedPod> {
+        self.known.values().map(|pod| &**pod)
+    }
+
     /// The pods that the set with this uid controls, and those of the namespace without a controller.
     pub(super) fn of(&self, set: &str, namespace: &str) -> BTreeMap<String, Arc<ObservedPod>> {
         let sets = [self.by_controller.get(set), self.orphans.get(namespace)];

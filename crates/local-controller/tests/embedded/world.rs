@@ -103,13 +103,10 @@ impl World {
             controller: None,
             writes: Arc::default(),
         };
-        let crd = json!(fedrs_api::crd::local_replica_set());
-        world
-            .create(
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                &crd,
-            )
-            .await;
+        let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for crd in fedrs_api::crd::local() {
+            world.create(crds, &json!(crd)).await;
+        }
         world.grant().await;
         let namespace = json!({ "metadata": { "name": "shop" } });
         world.create("/api/v1/namespaces", &namespace).await;

@@ -100,7 +100,9 @@ async fn l1_join_installs_the_controller_and_a_repeated_join_changes_what_is_ask
 async fn l1_a_controller_that_somebody_else_installed_is_neither_changed_nor_removed() {
     let federation = Federation::start(&["eu"]).await;
     let eu = federation.member("eu");
-    eu.create(json!(crd::local_replica_set()));
+    for crd in crd::local() {
+        eu.create(json!(crd));
+    }
     let role = json!({
         "apiVersion": RBAC, "kind": "ClusterRole", "metadata": { "name": NAME }, "rules": [],
     });

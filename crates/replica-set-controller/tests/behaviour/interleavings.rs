@@ -1,14 +1,17 @@
-//! Any interleaving of steps, lost and late requests, restarts, edits and faults (L7, L13, L14, L15, L20).
+//! Any interleaving of steps, lost and late requests, restarts, edits and faults (L7, L13, L14, L15, L20, M14).
 
 use std::time::Duration;
 
 use federated_rollout::Speed;
+use fedrs_api::{MigrationPolicySpec, MinSecondsBetween, ValidMigrationPolicy};
 use proptest::prelude::*;
 use replica_set_controller::Eviction;
 
 use crate::model::{Fate, World, cluster::Edit};
 
 const MIN_DELAY: u64 = 30;
+/// The time between two migrations.
+const BETWEEN: i64 = 150;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -156,6 +159,14 @@ fn check_speed(world: &World) {
     }
 }
 
+/// M14: however often the controller starts again.
+fn check_migrations(world: &World) {
+    let migrations = &world.migrations;
+    for (first, second) in migrations.iter().zip(migrations.iter().skip(1)) {
+        assert!(second - first >= BETWEEN, "{migrations:?}");
+    }
+}
+
 /// When all goes well again, all pods are available with the current template, and nothing is left to do.
 fn check_end(world: &mut World) {
     world.cluster.heal();
@@ -183,6 +194,20 @@ fn check_end(world: &mut World) {
         assert_eq!(lends, Some(budget.min(world.replicas)), "all is lent");
     }
     check_speed(world);
+    check_migrations(world);
+}
+
+fn policy() -> ValidMigrationPolicy {
+    let seconds = i32::try_from(BETWEEN).expect("it is small");
+    let min_seconds_between = MinSecondsBetween {
+        hardware: seconds,
+        compaction: seconds,
+    };
+    let spec = MigrationPolicySpec {
+        min_seconds_between,
+        ..MigrationPolicySpec::default()
+    };
+    ValidMigrationPolicy::check(&spec).expect("it is valid")
 }
 
 fn speed(portion: u64) -> Speed {
@@ -214,10 +239,12 @@ proptest! {
         budget in 0..4_u64,
         portion in prop::option::of(1..4_u64),
         drain in drain_seconds(),
+        is_migrated in any::<bool>(),
         ops in prop::collection::vec(any_op(), 0..100),
     ) {
         let mut world = World::settled(replicas, budget, portion.map(speed));
         world.drain = drain;
+        world.policy = is_migrated.then(policy);
         let budget = usize::try_from(budget).expect("it is small");
         for op in ops {
             apply(&mut world, op);
@@ -254,10 +281,12 @@ proptest! {
         budget in 0..4_u64,
         portion in prop::option::of(1..4_u64),
         drain in drain_seconds(),
+        is_migrated in any::<bool>(),
         ops in prop::collection::vec(any_op_and_fault(), 0..100),
     ) {
         let mut world = World::settled(replicas, budget, portion.map(speed));
         world.drain = drain;
+        world.policy = is_migrated.then(policy);
         for op in ops {
             apply(&mut world, op);
             check_speed(&world);

@@ -39,6 +39,7 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
         set: &set,
         template: &template,
         pods: &pods,
+        shard_label: Some("shard"),
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let facts = pods["a"].facts(&set, |_| None).unwrap();
@@ -76,11 +77,13 @@ fn l1_the_pods_of_one_plan_share_the_slots() {
         set: &set,
         template: &template,
         pods: &BTreeMap::new(),
+        shard_label: None,
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let create = |name: &str| Action::Create {
         name: name.to_owned(),
         prefers: None,
+        shard: None,
         reason: CreateReason::Missing,
     };
     let sent = requests.of(&["a", "b", "c", "d"].map(create));
@@ -93,10 +96,22 @@ fn l1_the_pods_of_one_plan_share_the_slots() {
 }
 
 #[test]
+fn m6_a_pod_that_moves_stays_in_its_shard() {
+    let request = request(|_| Action::Create {
+        name: "web-b".to_owned(),
+        prefers: None,
+        shard: Some("7".to_owned()),
+        reason: CreateReason::Recreated,
+    });
+    assert_eq!(request.body["metadata"]["labels"]["shard"], "7");
+}
+
+#[test]
 fn l13_a_pod_is_created_by_its_name() {
     let request = request(|_| Action::Create {
         name: "web-b".to_owned(),
         prefers: None,
+        shard: None,
         reason: CreateReason::Missing,
     });
     assert_eq!((request.verb, &*request.path), (Verb::Create, PODS));

@@ -140,8 +140,7 @@ fn l19_l20_an_eviction_of_others_goes_before_updates() {
         ..ours()
     });
     let plan = plan_beside(&budget(4, 2), &pods, &LocalRecord::default(), &disruptions);
-    let (since, begun) = (now(), true);
-    let eviction = EvictionRecord { since, begun };
+    let eviction = EvictionRecord::begun(now());
     assert_eq!(plan.record.evictions["a"], eviction);
     assert_eq!(updates(&plan), [""; 0]);
     let names = actions(&plan);

@@ -7,7 +7,7 @@ use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, Upd
 use jiff::Timestamp;
 use replica_set_controller::{
     Action, Change, Disruptions, EvictionBy, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod,
-    Readiness, Resize, Set, SlowStart, Wait, step,
+    Policy, Readiness, Resize, Set, SlowStart, Wait, step,
 };
 
 /// The hash of an earlier template, whose pods are updated in place.
@@ -51,6 +51,7 @@ pub(crate) fn set(replicas: usize) -> Set<'static> {
         removal_timeout: Duration::from_secs(1800),
         eviction_timeout: Duration::from_secs(600),
         drain: Duration::ZERO,
+        migration: Policy::None,
         target: TARGET,
         changes: &CHANGES,
     }
@@ -90,6 +91,8 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         life: ready(-1000),
         eviction: None,
         eviction_by: EvictionBy::Pod,
+        migration: None,
+        shard: None,
         is_disrupted: false,
         deletion_cost: 0,
         created: at(-2000),
@@ -199,7 +202,7 @@ pub(crate) fn evictions<'p>(plan: &'p Plan<'_>) -> Vec<&'p str> {
 
 /// The waits of the whole set.
 pub(crate) fn set_waits<'a>(plan: &Plan<'a>) -> Vec<Wait<'a>> {
-    let is_of_set = |wait: &&Wait<'_>| !matches!(wait, Wait::Pod { .. });
+    let is_of_set = |wait: &&Wait<'_>| !matches!(wait, Wait::Pod { .. } | Wait::Migration { .. });
     plan.waits.iter().filter(is_of_set).cloned().collect()
 }
 
@@ -221,6 +224,7 @@ pub(crate) fn recreating(name: &str) -> LocalRecord {
     let place = RecreateRecord {
         name: name.to_owned(),
         node: Some("node".to_owned()),
+        shard: None,
     };
     let update = UpdateRecord {
         from: Some(OTHER),
@@ -235,10 +239,7 @@ pub(crate) fn recreating(name: &str) -> LocalRecord {
 
 /// The eviction of the pod `name` was recorded, and has begun.
 pub(crate) fn evicting(name: &str, since: i64) -> LocalRecord {
-    let eviction = EvictionRecord {
-        since: at(since),
-        begun: true,
-    };
+    let eviction = EvictionRecord::begun(at(since));
     LocalRecord {
         evictions: [(name.to_owned(), eviction)].into(),
         ..LocalRecord::default()

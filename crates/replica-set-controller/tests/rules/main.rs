@@ -1,4 +1,4 @@
-//! The rules L3 to L22 and C1 to C8, as tables of one step each.
+//! The rules L3 to L22, C1 to C8 and M1 to M15, as tables of one step each.
 
 mod changes;
 mod disruption;
@@ -6,6 +6,7 @@ mod evictions;
 mod fixtures;
 mod in_place;
 mod leave;
+mod migrations;
 mod order;
 mod resizes;
 mod scaling;

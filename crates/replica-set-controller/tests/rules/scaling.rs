@@ -292,6 +292,7 @@ fn l12_l13_a_pod_is_recreated_with_its_name_where_it_was() {
     let create = Action::Create {
         name: "a".to_owned(),
         prefers: Some("node".to_owned()),
+        shard: None,
         reason: CreateReason::Recreated,
     };
     assert_eq!(kept.actions, [create]);

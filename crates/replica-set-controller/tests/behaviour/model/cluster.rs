@@ -392,6 +392,8 @@ impl Seen {
             life,
             eviction: pod.eviction,
             eviction_by: EvictionBy::Pod,
+            migration: None,
+            shard: None,
             is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
             created: time(pod.created),

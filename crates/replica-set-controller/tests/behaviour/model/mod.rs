@@ -11,10 +11,11 @@ use std::{
 use cluster::{Cluster, Request, Seen};
 use disruption::{BudgetRequest, BudgetView, Evictions};
 use federated_rollout::{Amount, Speed};
-use fedrs_api::{AllowedChanges, LocalRecord};
+use fedrs_api::{AllowedChanges, LocalRecord, ValidMigrationPolicy};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Change, ContainerResize, Created, DisruptionPlan, Patch, Plan, Set, SlowStart, Wait, step,
+    Change, ContainerResize, Created, DisruptionPlan, Patch, Plan, Policy, Set, SlowStart, Wait,
+    step,
 };
 
 /// The time at which a pod of a good revision is ready after it was started.
@@ -36,6 +37,9 @@ pub(crate) struct World {
     pub(crate) replicas: usize,
     pub(crate) max_unavailable: u64,
     pub(crate) speed: Option<Speed>,
+    pub(crate) policy: Option<ValidMigrationPolicy>,
+    /// When the migrations of running pods were recorded.
+    pub(crate) migrations: Vec<i64>,
     /// `drainSeconds`.
     pub(crate) drain: u64,
     pub(crate) target: u32,
@@ -79,6 +83,8 @@ impl World {
             replicas,
             max_unavailable,
             speed,
+            policy: None,
+            migrations: Vec::new(),
             drain: 0,
             target: 0,
             paused: false,
@@ -121,7 +127,7 @@ impl World {
             .collect()
     }
 
-    fn set<'a>(&self, changes: &'a BTreeMap<u32, Change>) -> Set<'a> {
+    fn set<'a>(&'a self, changes: &'a BTreeMap<u32, Change>) -> Set<'a> {
         Set {
             name: "web",
             uid: "set",
@@ -139,6 +145,7 @@ impl World {
             removal_timeout: Duration::from_secs(1800),
             eviction_timeout: Duration::from_secs(600),
             drain: Duration::from_secs(self.drain),
+            migration: self.policy.as_ref().map_or(Policy::None, Policy::Is),
             target: self.target,
             changes,
         }
@@ -180,6 +187,9 @@ impl World {
             || disruption.change.is_some()
             || disruption.reads_pods;
         if publish == Fate::Done {
+            if record.migrated != self.record.migrated {
+                self.migrations.push(self.cluster.now);
+            }
             self.record = record;
         }
         self.change_budget(disruption, fate(requests.len()));

@@ -247,12 +247,13 @@ pub(super) fn node_name(number: u32) -> String {
     format!("{CLUSTER}-node-{}", number + 1)
 }
 
-/// Installs the CRD, and the controller's account with its permissions and no others.
+/// Installs the CRDs, and the controller's account with its permissions and no others.
 async fn install(cluster: &SimCluster) {
     let client = client(cluster);
-    let crd = json!(fedrs_api::crd::local_replica_set());
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    request(&client, "POST", path, &crd).await.unwrap();
+    for crd in fedrs_api::crd::local() {
+        request(&client, "POST", path, &json!(crd)).await.unwrap();
+    }
     for manifest in rbac::manifests(None, None) {
         create(&client, manifest.to_value()).await;
     }

@@ -1,0 +1,244 @@
+//! The MigrationPolicy: how pods of LocalReplicaSets leave the nodes that they have to leave (M1).
+
+#![expect(
+    unreachable_pub,
+    reason = "the derive of KubeSchema repeats the struct inside a function"
+)]
+
+use std::{collections::BTreeMap, time::Duration};
+
+use federated_rollout::Amount;
+use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    FieldError,
+    compact::is_default,
+    deployment_strategy::{max_unavailable_schema, part_of_pods},
+    dns::is_label_key,
+    field::Errors,
+    rules::{IS_NO_NAME, NAME_RULE},
+    selector,
+    valid::{non_negative, positive},
+};
+
+/// Moves pods of LocalReplicaSets to other nodes, under their names, when their nodes have to be left.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "fedrs.dev",
+    version = "v1alpha1",
+    kind = "MigrationPolicy",
+    plural = "migrationpolicies",
+    shortname = "mpol",
+    namespaced,
+    doc = "How pods of LocalReplicaSets leave the nodes that they have to leave: under their names, within a budget, and not too often.",
+    printcolumn(
+        name = "Max-Unavailable",
+        type_ = "string",
+        json_path = ".spec.maxUnavailable",
+        description = "Pods of a set that may be unavailable when another one begins to move."
+    ),
+    printcolumn(
+        name = "Shard",
+        type_ = "string",
+        json_path = ".spec.perShard.label",
+        description = "The label that pods of one shard have in common."
+    ),
+    printcolumn(
+        name = "Seconds-Between",
+        type_ = "integer",
+        json_path = ".spec.minSecondsBetween.hardware",
+        description = "Seconds between two migrations of running pods of a set."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
+    derive = "PartialEq"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct MigrationPolicySpec {
+    /// Selects LocalReplicaSets of the namespace by their own labels; an empty selector selects all. Absent: only sets that name the
+    /// policy (`spec.migrationPolicy`) have it. Of several that select a set, the first by name counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+    /// The pods of the set that may be unavailable, with the one that begins to move (M10): a number, or a percentage of `spec.replicas` of
+    /// at most 100%, rounded up. The budget of the set holds as well, and alone if this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
+    /// If `maxUnavailable` is a number: it is at least this percentage of `spec.replicas`, rounded up (M10), so that one broken pod of a
+    /// large set does not hold up all others. Defaults to 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(range(min = 0, max = 100))]
+    pub at_least_percent: i32,
+    /// A budget for each group of pods that have the same value of a label (M6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_shard: Option<ShardBudget>,
+    /// The shortest time between the beginnings of two migrations of running pods of a set (M14).
+    #[serde(default)]
+    pub min_seconds_between: MinSecondsBetween,
+    /// Seconds after the request by which a pod is moved whatever holds it up (M15): only shorter than what the controller's configuration
+    /// and the request say. Absent: those hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub deadline_seconds: Option<i32>,
+}
+
+/// A budget for each group of pods.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardBudget {
+    /// The key of the label that pods of one shard have in common. Pods without it have no shard.
+    #[schemars(length(min = 1, max = 317))]
+    pub label: String,
+    /// The pods of a shard that may be unavailable, with the one that begins to move; at least 1.
+    #[schemars(range(min = 1))]
+    pub max_unavailable: i32,
+}
+
+/// The shortest times between two migrations, in seconds; 0 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MinSecondsBetween {
+    /// For all causes but compaction. Defaults to 3600.
+    #[schemars(range(min = 0))]
+    pub hardware: i32,
+    /// For compaction, which waits for the other migrations, too. Defaults to 604800.
+    #[schemars(range(min = 0))]
+    pub compaction: i32,
+}
+
+impl Default for MinSecondsBetween {
+    fn default() -> Self {
+        Self {
+            hardware: 3600,
+            compaction: 604_800,
+        }
+    }
+}
+
+/// A valid MigrationPolicy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidMigrationPolicy {
+    /// Which sets it selects; `None` for those that name it.
+    pub selector: Option<LabelSelector>,
+    /// The pods that may be unavailable (M10); `None` for those of the set's own budget.
+    pub max_unavailable: Option<PodLimit>,
+    /// The label and the budget of shards (M6).
+    pub per_shard: Option<ValidShardBudget>,
+    /// The shortest time between two migrations (M14), for all causes but compaction.
+    pub min_between: Duration,
+    /// The same for compaction.
+    pub min_between_compactions: Duration,
+    /// By when a pod is moved (M15).
+    pub deadline: Option<Duration>,
+}
+
+/// How many pods may be unavailable (M10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodLimit {
+    amount: Amount,
+    at_least_percent: u64,
+}
+
+/// A valid budget of shards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValidShardBudget {
+    /// The key of the label.
+    pub label: String,
+    /// Pods, at least 1.
+    pub max_unavailable: usize,
+}
+
+impl PodLimit {
+    /// The pods of `replicas` that may be unavailable. Percentages are rounded up, or 5 % of 39 pods would break A1.
+    #[must_use]
+    pub fn of(self, replicas: usize) -> usize {
+        let replicas = u64::try_from(replicas).unwrap_or(u64::MAX);
+        let percent = |percent| Amount::Percent(percent).rounded_up(replicas);
+        let pods = match self.amount {
+            Amount::Number(number) => number.max(percent(self.at_least_percent)),
+            Amount::Percent(of) => percent(of),
+        };
+        usize::try_from(pods.min(replicas)).unwrap_or(usize::MAX)
+    }
+}
+
+impl ValidMigrationPolicy {
+    /// Validates all fields.
+    ///
+    /// # Errors
+    /// Every error at its field.
+    pub fn check(spec: &MigrationPolicySpec) -> Result<Self, Vec<FieldError>> {
+        let mut errors = Errors::default();
+        let selector = spec.selector.as_ref();
+        let selects_some = selector.filter(|of| **of != LabelSelector::default());
+        if let Some(of) = selects_some
+            && let Err(invalid) = selector::check(of, "spec.selector")
+        {
+            errors.extend(invalid);
+        }
+        let max_unavailable = check_limit(spec, &mut errors);
+        let per_shard = (spec.per_shard.as_ref()).map(|shards| check_shards(shards, &mut errors));
+        let between = spec.min_seconds_between;
+        let mut seconds = |number, field| {
+            let seconds = non_negative(number, field, &mut errors);
+            Duration::from_secs(seconds.into())
+        };
+        let min_between = seconds(between.hardware, "spec.minSecondsBetween.hardware");
+        let min_between_compactions =
+            seconds(between.compaction, "spec.minSecondsBetween.compaction");
+        let deadline = spec.deadline_seconds.map(|number| {
+            let seconds = positive(number, "spec.deadlineSeconds", &mut errors);
+            Duration::from_secs(seconds.into())
+        });
+        errors.or(Self {
+            selector: selector.map(selector::normalized),
+            max_unavailable,
+            per_shard,
+            min_between,
+            min_between_compactions,
+            deadline,
+        })
+    }
+
+    /// Whether it selects a set with these labels.
+    #[must_use]
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        let of = self.selector.as_ref();
+        of.is_some_and(|of| selector::matches(of, labels))
+    }
+}
+
+fn check_limit(spec: &MigrationPolicySpec, errors: &mut Errors) -> Option<PodLimit> {
+    const FIELD: &str = "spec.atLeastPercent";
+    let percent = non_negative(spec.at_least_percent, FIELD, errors);
+    errors.require(percent <= 100, FIELD, "must not be above 100");
+    let value = spec.max_unavailable.as_ref()?;
+    let amount = part_of_pods(value, "spec.maxUnavailable", errors);
+    let can_move = !matches!(amount, Amount::Number(0) | Amount::Percent(0)) || percent > 0;
+    errors.require(
+        can_move,
+        "spec.maxUnavailable",
+        "must not be 0: no running pod could ever move before its deadline",
+    );
+    Some(PodLimit {
+        amount,
+        at_least_percent: percent.into(),
+    })
+}
+
+fn check_shards(shards: &ShardBudget, errors: &mut Errors) -> ValidShardBudget {
+    let is_key = is_label_key(&shards.label);
+    errors.require(is_key, "spec.perShard.label", "is not a valid label key");
+    let pods = positive(
+        shards.max_unavailable,
+        "spec.perShard.maxUnavailable",
+        errors,
+    );
+    ValidShardBudget {
+        label: shards.label.clone(),
+        max_unavailable: usize::try_from(pods).unwrap_or(usize::MAX),
+    }
+}

@@ -1,0 +1,120 @@
+//! MigrationPolicies and MigrationRequests as the API server has them.
+
+use std::sync::Arc;
+
+use fedrs_api::{
+    FieldError, MigrationCause, MigrationPolicy, MigrationRequest, MigrationRequestStatus,
+    ValidMigrationPolicy, names,
+};
+use jiff::Timestamp;
+use kube::core::ObjectMeta;
+use reflector::Versioned;
+use serde::Deserialize;
+
+/// A MigrationPolicy that is watched.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PolicyObject(MigrationPolicy);
+
+/// A MigrationRequest.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct RequestObject(pub(crate) MigrationRequest);
+
+/// A MigrationPolicy in the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) version: String,
+    pub(crate) valid: Result<Arc<ValidMigrationPolicy>, Vec<FieldError>>,
+}
+
+impl Versioned for PolicyObject {
+    fn resource_version(&self) -> Option<&str> {
+        self.0.metadata.resource_version.as_deref()
+    }
+}
+
+impl Versioned for RequestObject {
+    fn resource_version(&self) -> Option<&str> {
+        self.0.metadata.resource_version.as_deref()
+    }
+}
+
+impl PolicyObject {
+    /// Namespace and name.
+    pub(crate) fn id(&self) -> (&str, &str) {
+        id(&self.0.metadata)
+    }
+
+    pub(crate) fn policy(&self) -> Policy {
+        Policy {
+            version: self.resource_version().unwrap_or_default().to_owned(),
+            valid: ValidMigrationPolicy::check(&self.0.spec).map(Arc::new),
+        }
+    }
+}
+
+impl RequestObject {
+    /// Namespace and name.
+    pub(crate) fn id(&self) -> (&str, &str) {
+        id(&self.0.metadata)
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        self.resource_version().unwrap_or_default()
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        self.0.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn pod_name(&self) -> &str {
+        &self.0.spec.pod_name
+    }
+
+    pub(crate) fn status(&self) -> Option<&MigrationRequestStatus> {
+        self.0.status.as_ref()
+    }
+
+    /// The uid of the pod, once it is known.
+    pub(crate) fn pod_uid(&self) -> Option<&str> {
+        let status = self.status().map(|status| &*status.pod_uid);
+        let seen = status.filter(|uid| !uid.is_empty());
+        seen.or(self.0.spec.pod_uid.as_deref())
+    }
+
+    /// The LocalReplicaSet of the pod, once it is known.
+    pub(crate) fn replica_set(&self) -> Option<&str> {
+        let set = self.status().map(|status| &*status.replica_set);
+        set.filter(|set| !set.is_empty())
+    }
+
+    /// When it ended; `None` if it has not.
+    pub(crate) fn ended(&self) -> Option<Timestamp> {
+        self.status()?.ended()
+    }
+
+    pub(crate) fn created(&self) -> Timestamp {
+        let created = self.0.metadata.creation_timestamp.as_ref();
+        created.map_or(Timestamp::UNIX_EPOCH, |created| created.0)
+    }
+
+    pub(crate) fn is_compaction(&self) -> bool {
+        self.0.spec.cause == MigrationCause::Compaction
+    }
+
+    /// Whether the controller of a set has made it, and it only says what the pod or its node asks for.
+    pub(crate) fn follows_its_cause(&self) -> bool {
+        let owners = self.0.metadata.owner_references.iter().flatten();
+        let mut controllers = owners.filter(|owner| owner.controller == Some(true));
+        controllers
+            .any(|owner| owner.api_version == names::API_VERSION && owner.kind == "LocalReplicaSet")
+    }
+}
+
+fn id(metadata: &ObjectMeta) -> (&str, &str) {
+    (
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
+    )
+}

@@ -1,0 +1,408 @@
+//! The migrations of a set's pods: what MigrationRequests and the MigrationPolicy ask for, before a step, and how far each is, after it.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use controller_base::calls::{self, CallError};
+use fedrs_api::{
+    MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
+    ValidMigrationPolicy, names, pluralize,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use replica_set_controller::{
+    Asked, Eviction, EvictionBy, MigrationState, MigrationStates, MigrationWait, Plan, Pod, Policy,
+    Set,
+};
+use serde_json::json;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{
+    config::MigrationConfig,
+    entry::Entry,
+    execute::Executor,
+    migration_object::{self, RequestObject},
+    store::Snapshot,
+};
+
+/// What is asked of a set.
+pub(crate) struct Migrations {
+    /// The policy that counts; `Err` says why it is not known.
+    policy: Result<Option<Arc<ValidMigrationPolicy>>, String>,
+    /// The requests of pods that exist, by the uid of the pod.
+    of_pods: HashMap<String, Vec<Arc<RequestObject>>>,
+    requests: Vec<Arc<RequestObject>>,
+    /// After how long a pod is moved whatever holds it up (M15).
+    deadline: Duration,
+}
+
+impl Migrations {
+    pub(crate) fn of(snapshot: &Snapshot, config: &MigrationConfig) -> Self {
+        let policy = policy_of(snapshot, config);
+        let own = policy.as_ref().ok().and_then(Option::as_ref);
+        let shorter = own.and_then(|policy| policy.deadline);
+        let requests = snapshot.requests.clone();
+        let mut of_pods: HashMap<String, Vec<Arc<RequestObject>>> = HashMap::new();
+        let by_name: HashMap<&str, &str> = if requests.is_empty() {
+            HashMap::new()
+        } else {
+            let pods = snapshot.pods.iter();
+            pods.map(|(uid, pod)| (pod.name(), &**uid)).collect()
+        };
+        for request in &requests {
+            let named = || by_name.get(request.pod_name()).copied();
+            if let Some(uid) = request.pod_uid().or_else(named) {
+                let of_pod = of_pods.entry(uid.to_owned()).or_default();
+                of_pod.push(Arc::clone(request));
+            }
+        }
+        Self {
+            policy,
+            of_pods,
+            requests,
+            deadline: shorter.map_or(config.deadline, |shorter| shorter.min(config.deadline)),
+        }
+    }
+
+    /// The policy for a step.
+    pub(crate) fn policy(&self) -> Policy<'_> {
+        match &self.policy {
+            Ok(None) => Policy::None,
+            Ok(Some(policy)) => Policy::Is(policy),
+            Err(_) => Policy::Unknown,
+        }
+    }
+
+    /// Why the policy is not known.
+    pub(crate) fn unknown_policy(&self) -> Option<&str> {
+        self.policy.as_ref().err().map(String::as_str)
+    }
+
+    /// The label by which pods are grouped into shards (M6).
+    pub(crate) fn shard_label(&self) -> Option<&str> {
+        let policy = self.policy.as_ref().ok()?.as_ref()?;
+        Some(&policy.per_shard.as_ref()?.label)
+    }
+
+    /// Adds to the facts of the pods what is asked.
+    pub(crate) fn ask<'a>(&self, snapshot: &'a Snapshot, pods: &mut [Pod<'a>]) {
+        let label = self.shard_label();
+        for pod in pods {
+            if let Some(label) = label {
+                let labels = snapshot.pods.get(pod.uid).and_then(|pod| pod.labels());
+                pod.shard = labels.and_then(|labels| labels.get(label).map(String::as_str));
+            }
+            for request in self.of_pods.get(pod.uid).into_iter().flatten() {
+                if request.0.spec.cancel {
+                    continue;
+                }
+                let asked = Asked {
+                    deadline: self.deadline_of(request),
+                    is_compaction: request.is_compaction(),
+                };
+                let is_asked = pod.eviction.is_some();
+                if request.follows_its_cause() && !is_asked {
+                    continue;
+                }
+                if !request.follows_its_cause() {
+                    let by = match request.0.spec.cause {
+                        MigrationCause::Node => Eviction::Involuntary,
+                        _ => Eviction::Voluntary,
+                    };
+                    pod.eviction = Some(pod.eviction.map_or(by, |other| other.min(by)));
+                    pod.eviction_by = EvictionBy::Pod;
+                }
+                pod.migration = Some(pod.migration.map_or(asked, |other| Asked {
+                    deadline: other.deadline.min(asked.deadline),
+                    is_compaction: other.is_compaction && asked.is_compaction,
+                }));
+            }
+        }
+    }
+
+    fn deadline_of(&self, request: &RequestObject) -> Timestamp {
+        let created = request.created();
+        let latest = created.checked_add(self.deadline).unwrap_or(Timestamp::MAX);
+        let asked = request.0.spec.deadline.as_ref();
+        asked.map_or(latest, |asked| asked.0.min(latest))
+    }
+
+    /// The requests whose statuses have changed, with these.
+    fn changed<'r>(
+        &'r self,
+        set: &Set<'_>,
+        states: &MigrationStates<'_, '_>,
+        now: Timestamp,
+    ) -> Vec<(&'r RequestObject, MigrationRequestStatus)> {
+        let uids = self.of_pods.iter().flat_map(|(uid, requests)| {
+            let named = requests.iter().map(|request| request.uid());
+            named.map(|request| (request, &**uid))
+        });
+        let uids: HashMap<&str, &str> = uids.collect();
+        let changed = self.requests.iter().filter_map(|request| {
+            let pod_uid = uids.get(request.uid())?;
+            let previous = request.status().cloned().unwrap_or_default();
+            let has_begun = !matches!(
+                previous.phase,
+                None | Some(MigrationPhase::Requested | MigrationPhase::WaitingForBudget)
+            );
+            let state = states.of(pod_uid, request.pod_name(), has_begun);
+            let deadline = self.deadline_of(request);
+            let status = self.status(set, (request, pod_uid), &state, (&previous, deadline), now);
+            (status != previous).then_some((&**request, status))
+        });
+        changed.collect()
+    }
+
+    fn status(
+        &self,
+        set: &Set<'_>,
+        (request, pod_uid): (&RequestObject, &str),
+        state: &MigrationState<'_>,
+        (previous, deadline): (&MigrationRequestStatus, Timestamp),
+        now: Timestamp,
+    ) -> MigrationRequestStatus {
+        let successor = state.successor;
+        let mut status = MigrationRequestStatus {
+            message: self.message(request, state),
+            until: state.wait.and_then(MigrationWait::until).map(Time),
+            deadline: Some(Time(deadline)),
+            replica_set: set.name.to_owned(),
+            pod_uid: pod_uid.to_owned(),
+            new_pod: successor.map_or_else(String::new, |pod| pod.name.to_owned()),
+            new_node: successor
+                .and_then(|pod| pod.node)
+                .map_or_else(String::new, |node| node.name.to_owned()),
+            forced: previous.forced || state.is_forced,
+            ..previous.clone()
+        };
+        let phase = match state.phase {
+            MigrationPhase::Done if status.forced => MigrationPhase::Forced,
+            phase => phase,
+        };
+        status.reach(phase, now);
+        status
+    }
+
+    fn message(&self, request: &RequestObject, state: &MigrationState<'_>) -> String {
+        if state.is_stopped {
+            return "spec.stopped of the set stops every change of its pods".to_owned();
+        }
+        match state.phase {
+            MigrationPhase::WaitingForBudget => state
+                .wait
+                .map_or_else(String::new, |wait| self.waits_for(wait)),
+            MigrationPhase::ShuttingDown => "clients leave the pod (spec.drainSeconds)".to_owned(),
+            MigrationPhase::Placing => {
+                "the pod in its place has no node: the scheduler goes on looking for one".to_owned()
+            }
+            MigrationPhase::Cancelled if request.0.spec.cancel => "spec.cancel is set".to_owned(),
+            MigrationPhase::Cancelled => {
+                "nobody asks for it any more, or the pod was removed before it began".to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn waits_for(&self, wait: MigrationWait<'_>) -> String {
+        let unavailable = |count: usize| {
+            let verb = if count == 1 { "is" } else { "are" };
+            format!("{} {verb} unavailable", pluralize(count as u64, "pod"))
+        };
+        match wait {
+            MigrationWait::Budget => "spec.deploymentStrategy.maxUnavailable of the set is in use",
+            MigrationWait::MaxUnavailable { limit } => {
+                return format!("maxUnavailable of the policy: {}", unavailable(limit));
+            }
+            MigrationWait::Shard { shard, limit } => {
+                let unavailable = unavailable(limit);
+                return format!("perShard of the policy: of shard {shard}, {unavailable}");
+            }
+            MigrationWait::Rollout => "the set is being updated",
+            MigrationWait::TooSoon { .. } => {
+                "minSecondsBetween of the policy: the last migration is too recent"
+            }
+            MigrationWait::UnknownPolicy => self.unknown_policy().unwrap_or_default(),
+        }
+        .to_owned()
+    }
+
+    /// The requests that are missing: of pods that have to leave their nodes by a policy, and of which no request says so (M8: the history).
+    fn missing(&self, entry: &Entry, pods: &[Pod<'_>]) -> Vec<MigrationRequest> {
+        if !matches!(self.policy, Ok(Some(_))) {
+            return Vec::new();
+        }
+        let asked = pods.iter().filter(|pod| pod.eviction.is_some());
+        let has_none = |pod: &&Pod<'_>| !self.of_pods.contains_key(pod.uid);
+        let live = |pod: &&Pod<'_>| matches!(pod.life, replica_set_controller::Life::Live(_));
+        let pods = asked.filter(has_none).filter(live);
+        pods.map(|pod| request_of(entry, pod)).collect()
+    }
+}
+
+/// The policy that counts.
+fn policy_of(
+    snapshot: &Snapshot,
+    config: &MigrationConfig,
+) -> Result<Option<Arc<ValidMigrationPolicy>>, String> {
+    let named = snapshot.policy.clone()?;
+    let Some((name, migration_object::Policy { valid, .. })) = named else {
+        return Ok(config.default_policy());
+    };
+    valid.map(Some).map_err(|errors| {
+        let error = errors.first().map(ToString::to_string).unwrap_or_default();
+        format!("MigrationPolicy {name} is invalid: {error}")
+    })
+}
+
+/// The request for a pod that its node, or a mark of its own, asks to leave.
+fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
+    let node = pod.node.map_or("", |node| node.name);
+    let (cause, reason) = match (pod.eviction_by, pod.eviction) {
+        (EvictionBy::Pod, _) => (
+            MigrationCause::Person,
+            "the pod has fedrs.dev/evict".to_owned(),
+        ),
+        (EvictionBy::Node, Some(Eviction::Involuntary)) => (
+            MigrationCause::Node,
+            format!("node {node} is gone, out of service, or not ready for too long"),
+        ),
+        (EvictionBy::Node, _) => (
+            MigrationCause::Maintenance,
+            format!("node {node} has the label fedrs.dev/evict"),
+        ),
+    };
+    let spec = MigrationRequestSpec {
+        pod_name: pod.name.to_owned(),
+        pod_uid: Some(pod.uid.to_owned()),
+        cause,
+        reason,
+        ..MigrationRequestSpec::default()
+    };
+    let mut request = MigrationRequest::new("", spec);
+    request.metadata.namespace = Some(entry.key.namespace.to_string());
+    let owner = json!([{
+        "apiVersion": names::API_VERSION,
+        "kind": "LocalReplicaSet",
+        "name": &*entry.key.name,
+        "uid": entry.uid,
+        "controller": true,
+    }]);
+    request.metadata.owner_references = serde_json::from_value(owner).ok();
+    request
+}
+
+impl Executor {
+    /// Writes how far the migrations of a set are, and the requests that are missing. Returns whether something failed.
+    pub(crate) async fn write_migrations(
+        &self,
+        (entry, migrations): (&Entry, &Migrations),
+        (set, pods): (&Set<'_>, &[Pod<'_>]),
+        plan: &Plan<'_>,
+        now: Timestamp,
+    ) -> bool {
+        let mut has_failed = false;
+        if !migrations.requests.is_empty() {
+            let states = MigrationStates::new(set, pods, plan, now);
+            for (request, mut status) in migrations.changed(set, &states, now) {
+                if status.node.is_empty() {
+                    let pod = pods.iter().find(|pod| pod.uid == status.pod_uid);
+                    let node = pod.and_then(|pod| pod.node);
+                    status.node = node.map_or_else(String::new, |node| node.name.to_owned());
+                }
+                has_failed |= !self.write_request_status(request, &status).await;
+            }
+        }
+        for request in migrations.missing(entry, pods) {
+            has_failed |= !self.create_request(request).await;
+        }
+        has_failed
+    }
+
+    /// Writes the status of a request that is as it was decided from. Whether it is known what it is now.
+    pub(crate) async fn write_request_status(
+        &self,
+        request: &RequestObject,
+        status: &MigrationRequestStatus,
+    ) -> bool {
+        let (namespace, name) = request.id();
+        let path = request_path(namespace, name);
+        let of = (Some(request.uid()), Some(request.version()));
+        let call = calls::put_status::<RequestObject>(&self.client, &path, of, status);
+        match self.call(call).await {
+            Ok(object) => {
+                self.show(|state| state.apply_request(object));
+                true
+            }
+            Err(error) => {
+                self.failed_request(&path, &error);
+                self.refresh_request(namespace, name).await
+            }
+        }
+    }
+
+    async fn create_request(&self, mut request: MigrationRequest) -> bool {
+        let namespace = request.metadata.namespace.clone().unwrap_or_default();
+        let name = self.free_name(&namespace, &request.spec);
+        request.metadata.name = Some(name.clone());
+        let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/migrationrequests");
+        let call = calls::post::<RequestObject>(&self.client, &path, &request);
+        match self.call(call).await {
+            Ok(object) => {
+                self.show(|state| state.apply_request(object));
+                true
+            }
+            Err(error) if error.code() == Some(409) => {
+                self.refresh_request(&namespace, &name).await
+            }
+            Err(error) => {
+                self.failed_request(&path, &error);
+                false
+            }
+        }
+    }
+
+    /// The first name for a request that no earlier one for the pod has: of two creations, one fails.
+    fn free_name(&self, namespace: &str, spec: &MigrationRequestSpec) -> String {
+        let uid = spec.pod_uid.as_deref().unwrap_or_default();
+        let names = (0_u32..).map(|number| {
+            let hash = xxh3_64(format!("{uid}/{number}").as_bytes());
+            // A name has at most 253 characters.
+            let pod: String = spec.pod_name.chars().take(240).collect();
+            format!("{pod}-{:08x}", hash >> 32)
+        });
+        let is_free = |name: &String| {
+            let has = |state: &mut crate::store::State| state.has_request(namespace, name);
+            !self.store.update(has)
+        };
+        names.into_iter().find(is_free).unwrap_or_default()
+    }
+
+    async fn refresh_request(&self, namespace: &str, name: &str) -> bool {
+        let path = request_path(namespace, name);
+        let call = calls::get::<RequestObject>(&self.client, &path);
+        match self.call(call).await {
+            Ok(object) => self.show(|state| state.apply_request(object)),
+            Err(error) if error.code() == Some(404) => {
+                self.show(|state| state.remove_request(namespace, name))
+            }
+            Err(error) => {
+                self.failed_request(&path, &error);
+                return false;
+            }
+        };
+        true
+    }
+
+    pub(crate) fn failed_request(&self, path: &str, error: &CallError) {
+        let is_outdated = error.is_failed_test() || matches!(error.code(), Some(404 | 409));
+        if !is_outdated {
+            self.metrics.failed_requests.inc();
+            tracing::warn!(path, %error, "failed to write or read a MigrationRequest");
+        }
+    }
+}
+
+/// The path of a request.
+pub(crate) fn request_path(namespace: &str, name: &str) -> String {
+    format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/migrationrequests/{name}")
+}

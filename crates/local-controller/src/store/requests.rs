@@ -1,0 +1,138 @@
+//! The MigrationRequests of the cluster.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use controller_base::listing::Listing;
+use reflector::ResourceVersion;
+
+use super::id;
+use crate::migration_object::RequestObject;
+
+/// Those of each namespace.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    namespaces: HashMap<String, Namespace>,
+    pub(super) listing: Listing,
+}
+
+/// Those of one namespace, by name. The indexes have those that have not ended.
+#[derive(Debug, Default)]
+struct Namespace {
+    known: BTreeMap<String, Arc<RequestObject>>,
+    by_pod: HashMap<String, BTreeSet<String>>,
+    by_set: HashMap<String, BTreeSet<String>>,
+}
+
+impl Requests {
+    /// Those that have not ended of a set with these pods.
+    pub(super) fn of<'a>(
+        &self,
+        namespace: &str,
+        set: &str,
+        pods: impl Iterator<Item = &'a str>,
+    ) -> Vec<Arc<RequestObject>> {
+        let Some(requests) = self.namespaces.get(namespace) else {
+            return Vec::new();
+        };
+        let by_pod = pods.filter_map(|pod| requests.by_pod.get(pod));
+        let names: BTreeSet<_> = (by_pod.chain(requests.by_set.get(set))).flatten().collect();
+        let known = names
+            .into_iter()
+            .filter_map(|name| requests.known.get(name));
+        known.map(Arc::clone).collect()
+    }
+
+    /// All.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<RequestObject>> {
+        self.namespaces
+            .values()
+            .flat_map(|requests| requests.known.values())
+    }
+
+    /// Whether there is one of this name.
+    pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
+        let requests = self.namespaces.get(namespace);
+        requests.is_some_and(|requests| requests.known.contains_key(name))
+    }
+
+    /// The request as it was and as it is, if that is news.
+    pub(super) fn apply(&mut self, object: RequestObject) -> Vec<Arc<RequestObject>> {
+        let (namespace, name) = object.id();
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.listing.show(&id(&namespace, &name));
+        let requests = self.namespaces.entry(namespace).or_default();
+        let is_news = requests.known.get(&name).is_none_or(|known| {
+            ResourceVersion::parse(known.version())
+                .is_older_than(ResourceVersion::parse(object.version()))
+        });
+        if !is_news {
+            return Vec::new();
+        }
+        let before = requests.remove(&name);
+        let object = Arc::new(object);
+        requests.insert(&name, &object);
+        before.into_iter().chain([object]).collect()
+    }
+
+    /// The request as it was.
+    pub(super) fn remove(&mut self, namespace: &str, name: &str) -> Option<Arc<RequestObject>> {
+        let requests = self.namespaces.get_mut(namespace)?;
+        let removed = requests.remove(name);
+        if requests.known.is_empty() {
+            self.namespaces.remove(namespace);
+        }
+        removed
+    }
+
+    /// Those that a complete list, as of this version, did not show: namespaces and names.
+    pub(super) fn unlisted(&mut self, as_of: &str) -> Vec<(String, String)> {
+        let Some(shown) = self.listing.end() else {
+            return Vec::new();
+        };
+        let as_of = ResourceVersion::parse(as_of);
+        let unlisted = self.all().map(|request| (request, request.id()));
+        let unlisted = unlisted.filter(|(request, (namespace, name))| {
+            let is_newer = as_of.is_older_than(ResourceVersion::parse(request.version()));
+            !is_newer && !shown.contains(&id(namespace, name))
+        });
+        unlisted
+            .map(|(_, (namespace, name))| (namespace.to_owned(), name.to_owned()))
+            .collect()
+    }
+}
+
+impl Namespace {
+    fn insert(&mut self, name: &str, request: &Arc<RequestObject>) {
+        self.known.insert(name.to_owned(), Arc::clone(request));
+        if request.ended().is_some() {
+            return;
+        }
+        let pod = request.pod_name().to_owned();
+        self.by_pod.entry(pod).or_default().insert(name.to_owned());
+        if let Some(set) = request.replica_set() {
+            let requests = self.by_set.entry(set.to_owned()).or_default();
+            requests.insert(name.to_owned());
+        }
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Arc<RequestObject>> {
+        let removed = self.known.remove(name)?;
+        forget(&mut self.by_pod, removed.pod_name(), name);
+        if let Some(set) = removed.replica_set() {
+            forget(&mut self.by_set, set, name);
+        }
+        Some(removed)
+    }
+}
+
+fn forget(index: &mut HashMap<String, BTreeSet<String>>, key: &str, name: &str) {
+    if let Some(names) = index.get_mut(key) {
+        names.remove(name);
+        if names.is_empty() {
+            index.remove(key);
+        }
+    }
+}

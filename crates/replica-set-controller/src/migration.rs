@@ -1,0 +1,198 @@
+//! When running pods that have to leave their nodes may move, by the MigrationPolicy of their set (M1, M6, M10, M14, M15).
+//!
+//! A pod that is not available moves at once: it has nothing to lose. One whose deadline has passed moves, too, whatever holds it up.
+//! All others also need the budget of the set.
+
+use std::{collections::HashMap, time::Duration};
+
+use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, ValidMigrationPolicy};
+use jiff::Timestamp;
+
+use crate::{
+    account::{Account, cost},
+    group::Member,
+    record::Places,
+    set::Set,
+    time::after,
+};
+
+/// The MigrationPolicy of a set.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Policy<'a> {
+    /// There is none: pods are evicted within the budget, and those in their place get other names (L18).
+    #[default]
+    None,
+    /// The one that the set names does not exist, or is invalid: running pods stay until their deadlines.
+    Unknown,
+    /// This one: pods move under their names (M5).
+    Is(&'a ValidMigrationPolicy),
+}
+
+/// What holds up a pod that has to leave its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrationWait<'a> {
+    /// The budget of the set is in use.
+    Budget,
+    /// As many pods are unavailable as the policy allows (M10).
+    MaxUnavailable {
+        /// What the policy allows.
+        limit: usize,
+    },
+    /// As many pods of its shard are unavailable as the policy allows (M6).
+    Shard {
+        /// The value of the label.
+        shard: &'a str,
+        /// What the policy allows.
+        limit: usize,
+    },
+    /// The set is being updated (M1).
+    Rollout,
+    /// The last migration is too recent (M14).
+    TooSoon {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// The MigrationPolicy of the set is not known.
+    UnknownPolicy,
+}
+
+impl MigrationWait<'_> {
+    /// When it ends, if that is known.
+    #[must_use]
+    pub fn until(self) -> Option<Timestamp> {
+        match self {
+            Self::TooSoon { until } => Some(until),
+            _ => None,
+        }
+    }
+}
+
+/// What a policy allows in this step.
+pub(crate) struct Gate<'s, 'a> {
+    set: &'s Set<'a>,
+    is_rolling: bool,
+    /// Pods of each shard that are unavailable.
+    unavailable: HashMap<String, usize>,
+    now: Timestamp,
+}
+
+impl<'s, 'a> Gate<'s, 'a> {
+    pub(crate) fn of(
+        set: &'s Set<'a>,
+        members: &[Member<'a>],
+        (record, places): (&LocalRecord, &Places),
+        now: Timestamp,
+    ) -> Self {
+        let mut unavailable: HashMap<String, usize> = HashMap::new();
+        if let Policy::Is(ValidMigrationPolicy {
+            per_shard: Some(_), ..
+        }) = set.migration
+        {
+            let members = members.iter().filter(|member| cost(member) == 0);
+            let shards = members.filter_map(|member| member.pod.shard);
+            let vacant = places.vacant.iter();
+            let vacant = vacant.filter_map(|place| place.shard.as_deref());
+            for shard in shards.chain(vacant) {
+                *unavailable.entry(shard.to_owned()).or_default() += 1;
+            }
+        }
+        let is_outdated = |member: &Member<'_>| member.is_outdated && member.pod.is_live();
+        let has_updates = !record.updates.is_empty() || members.iter().any(is_outdated);
+        Self {
+            set,
+            is_rolling: set.may_update() && has_updates,
+            unavailable,
+            now,
+        }
+    }
+
+    /// Whether a pod waits for updates to end (M1). Without a policy it is the other way round (L19): its eviction is recorded at once, and
+    /// updates wait for it.
+    pub(crate) fn waits_for_updates(&self) -> bool {
+        !matches!(self.set.migration, Policy::None)
+    }
+
+    /// Whether its deadline has passed (M15).
+    pub(crate) fn is_forced(&self, member: &Member<'_>) -> bool {
+        let asked = member.pod.migration;
+        asked.is_some_and(|asked| asked.deadline <= self.now)
+    }
+
+    /// What holds up the pod, beside the budget of the set. Those that have begun before in this step count.
+    pub(crate) fn hold(
+        &self,
+        member: &Member<'a>,
+        account: &Account,
+        record: &LocalRecord,
+    ) -> Option<MigrationWait<'a>> {
+        let policy = match self.set.migration {
+            _ if cost(member) == 0 => return None,
+            Policy::None => return None,
+            Policy::Unknown => return Some(MigrationWait::UnknownPolicy),
+            Policy::Is(policy) => policy,
+        };
+        if self.is_rolling {
+            return Some(MigrationWait::Rollout);
+        }
+        let until = self.earliest(policy, member, record);
+        if let Some(until) = until.filter(|until| *until > self.now) {
+            return Some(MigrationWait::TooSoon { until });
+        }
+        let limit = policy.max_unavailable;
+        let limit = limit.map(|limit| limit.of(self.set.replicas));
+        if let Some(limit) = limit.filter(|limit| account.in_use >= *limit) {
+            return Some(MigrationWait::MaxUnavailable { limit });
+        }
+        let limit = policy.per_shard.as_ref()?.max_unavailable;
+        let shard = member.pod.shard?;
+        let unavailable = self.unavailable.get(shard).copied().unwrap_or_default();
+        (unavailable >= limit).then_some(MigrationWait::Shard { shard, limit })
+    }
+
+    /// When it may begin (M14). A time in the future is of another clock, and counts as now.
+    fn earliest(
+        &self,
+        policy: &ValidMigrationPolicy,
+        member: &Member<'_>,
+        record: &LocalRecord,
+    ) -> Option<Timestamp> {
+        let end = |last: Option<Timestamp>, between: Duration| {
+            last.map(|last| after(last.min(self.now), between))
+        };
+        let migrated = record.migrated;
+        let any = end(migrated.any, policy.min_between);
+        let is_compaction = (member.pod.migration).is_some_and(|asked| asked.is_compaction);
+        let compaction = end(migrated.compaction, policy.min_between_compactions);
+        any.into_iter()
+            .chain(compaction.filter(|_| is_compaction))
+            .max()
+    }
+
+    /// The eviction of the pod begins.
+    pub(crate) fn begin(&mut self, member: &Member<'_>, record: &mut LocalRecord) {
+        let pod = member.pod;
+        let recorded = record.evictions.entry(pod.uid.to_owned());
+        let eviction = recorded.or_insert_with(|| EvictionRecord::requested(self.now));
+        let is_new = !eviction.begun;
+        eviction.begun = true;
+        eviction.forced |= is_new && self.is_forced(member);
+        if !matches!(self.set.migration, Policy::Is(_)) {
+            return;
+        }
+        eviction.recreate.get_or_insert_with(|| RecreateRecord {
+            name: pod.name.to_owned(),
+            node: None,
+            shard: pod.shard.map(str::to_owned),
+        });
+        if cost(member) == 0 || !is_new {
+            return;
+        }
+        if let Some(shard) = pod.shard {
+            *self.unavailable.entry(shard.to_owned()).or_default() += 1;
+        }
+        record.migrated.any = Some(self.now);
+        if pod.migration.is_some_and(|asked| asked.is_compaction) {
+            record.migrated.compaction = Some(self.now);
+        }
+    }
+}

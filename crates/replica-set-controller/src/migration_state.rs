@@ -1,0 +1,124 @@
+//! How far the migration of a pod is (M5), after a step.
+
+use std::collections::HashMap;
+
+use fedrs_api::{LocalRecord, MigrationPhase};
+use jiff::Timestamp;
+
+use crate::{
+    migration::MigrationWait,
+    plan::{Plan, Wait},
+    pod::{Life, Pod},
+    set::Set,
+    time::after,
+};
+
+/// How far a migration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MigrationState<'a> {
+    /// The phase. Whether it was forced, `is_forced` says until it ends.
+    pub phase: MigrationPhase,
+    /// What holds it up.
+    pub wait: Option<MigrationWait<'a>>,
+    /// Whether nothing of the set may be changed (L8).
+    pub is_stopped: bool,
+    /// Whether it has begun because its deadline had passed (M15).
+    pub is_forced: bool,
+    /// The pod in its place, if it is known which one that is.
+    pub successor: Option<&'a Pod<'a>>,
+}
+
+/// How far the migrations of a set's pods are.
+pub struct MigrationStates<'s, 'a> {
+    set: &'s Set<'a>,
+    record: &'s LocalRecord,
+    by_uid: HashMap<&'a str, &'a Pod<'a>>,
+    by_name: HashMap<&'a str, &'a Pod<'a>>,
+    waits: HashMap<&'a str, MigrationWait<'a>>,
+    has_unplaced: bool,
+    now: Timestamp,
+}
+
+impl<'s, 'a> MigrationStates<'s, 'a> {
+    /// Those after the step that decided `plan` for `pods`.
+    #[must_use]
+    pub fn new(set: &'s Set<'a>, pods: &'a [Pod<'a>], plan: &'s Plan<'a>, now: Timestamp) -> Self {
+        let waits = plan.waits.iter().filter_map(|wait| match wait {
+            Wait::Migration { uid, reason, .. } => Some((*uid, *reason)),
+            _ => None,
+        });
+        let mut live = pods.iter().filter(|pod| pod.is_live());
+        Self {
+            set,
+            record: &plan.record,
+            by_uid: pods.iter().map(|pod| (pod.uid, pod)).collect(),
+            by_name: pods.iter().map(|pod| (pod.name, pod)).collect(),
+            waits: waits.collect(),
+            has_unplaced: plan.account.missing > 0 || live.any(|pod| pod.node.is_none()),
+            now,
+        }
+    }
+
+    /// That of the pod with this uid and name. `has_begun`: by what was known of it before; a pod that is removed before its migration
+    /// has begun is not migrated.
+    #[must_use]
+    pub fn of(&self, uid: &str, name: &str, has_begun: bool) -> MigrationState<'a> {
+        let eviction = self.record.evictions.get(uid);
+        let is_begun = eviction.is_some_and(|eviction| eviction.begun);
+        let state = |phase, successor| MigrationState {
+            phase,
+            wait: None,
+            is_stopped: false,
+            is_forced: eviction.is_some_and(|eviction| eviction.forced),
+            successor,
+        };
+        match self.by_uid.get(uid) {
+            Some(pod) if pod.is_live() && is_begun && pod.is_draining() => {
+                state(MigrationPhase::ShuttingDown, None)
+            }
+            Some(pod) if pod.is_live() && is_begun => state(MigrationPhase::Evicting, None),
+            Some(pod) if pod.is_live() && pod.eviction.is_some() => MigrationState {
+                wait: self.waits.get(uid).copied(),
+                is_stopped: self.set.is_still(),
+                ..state(self.waiting_phase(uid), None)
+            },
+            Some(Pod {
+                life: Life::Terminating { .. },
+                ..
+            }) => state(MigrationPhase::Evicting, None),
+            Some(_) => state(MigrationPhase::Cancelled, None),
+            None if !is_begun && !has_begun => state(MigrationPhase::Cancelled, None),
+            None => {
+                let is_moved = eviction.is_none_or(|eviction| eviction.recreate.is_some());
+                let successor = self.by_name.get(name).copied().filter(|_| is_moved);
+                state(self.placed(eviction.is_some(), successor), successor)
+            }
+        }
+    }
+
+    fn waiting_phase(&self, uid: &str) -> MigrationPhase {
+        if self.set.is_still() || self.waits.contains_key(uid) {
+            MigrationPhase::WaitingForBudget
+        } else {
+            MigrationPhase::Requested
+        }
+    }
+
+    /// The pod is gone.
+    fn placed(&self, is_recorded: bool, successor: Option<&Pod<'_>>) -> MigrationPhase {
+        match successor {
+            Some(pod) if self.is_available(pod) => MigrationPhase::Done,
+            Some(pod) if pod.node.is_some() => MigrationPhase::Starting,
+            Some(_) => MigrationPhase::Placing,
+            None if !is_recorded => MigrationPhase::Done,
+            None if self.has_unplaced => MigrationPhase::Placing,
+            None => MigrationPhase::Starting,
+        }
+    }
+
+    fn is_available(&self, pod: &Pod<'_>) -> bool {
+        let since = pod.ready_since();
+        let is_long = since.is_some_and(|since| after(since, self.set.min_ready) <= self.now);
+        is_long && !pod.is_on_lost_node()
+    }
+}
