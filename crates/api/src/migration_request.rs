@@ -126,6 +126,8 @@ impl MigrationPhase {
         description = "What it waits for.",
         priority = 1
     ),
+    validation = Rule::new("!has(oldSelf.spec.cancel) || !oldSelf.spec.cancel || (has(self.spec.cancel) && self.spec.cancel)")
+        .message("a request that was cancelled stays cancelled: make another one"),
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{
     AllowedChanges, BegunRecord, DrainRecord, EvictionRecord, LentRecord, LocalRecord,
-    LocalReplicaSet, LocalReplicaSetStatus, RecreateRecord, ResourceUpdates, UpdateRecord,
-    ValidAntiaffinity, ValidLocalReplicaSet,
+    LocalReplicaSet, LocalReplicaSetStatus, MigratedRecord, RecreateRecord, ResourceUpdates,
+    UpdateRecord, ValidAntiaffinity, ValidLocalReplicaSet,
 };
 use jiff::Timestamp;
 use rstest::rstest;
@@ -244,9 +244,18 @@ fn l15_a_record_survives_a_restart() {
         recreate: Some(RecreateRecord {
             name: "web-x".to_owned(),
             node: Some("n1".to_owned()),
+            shard: Some("7".to_owned()),
         }),
     };
-    let eviction = EvictionRecord::begun(at(5));
+    let eviction = EvictionRecord {
+        recreate: update.recreate.clone(),
+        forced: true,
+        ..EvictionRecord::begun(at(5))
+    };
+    let migrated = MigratedRecord {
+        any: Some(at(6)),
+        compaction: Some(at(4)),
+    };
     let lent = LentRecord {
         uid: "b1".to_owned(),
         generation: 3,
@@ -260,6 +269,7 @@ fn l15_a_record_survives_a_restart() {
         record: LocalRecord {
             updates: [("u1".to_owned(), update)].into(),
             evictions: [("u2".to_owned(), eviction)].into(),
+            migrated,
             begun: vec![BegunRecord { at: at(3), pods: 2 }],
             lent: Some(lent),
             drains: [("n1".to_owned(), drain)].into(),

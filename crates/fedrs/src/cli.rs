@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs,
-    mcs_controller, output, plan,
+    mcs_controller, migrate, output, plan,
     program::{self, Program},
     rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
 };
@@ -40,6 +40,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     Rollout(rollout::RolloutArgs),
     Lrs(lrs::LrsArgs),
+    Migrate(migrate::MigrateArgs),
+    Migrations(migrate::MigrationsArgs),
     Join(join::JoinArgs),
     Unjoin(unjoin::UnjoinArgs),
     Cordon(cordon::CordonArgs),
@@ -105,6 +107,8 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Explain(args) => block_on(explain::run(args)),
         Command::Rollout(args) => block_on(rollout::run(args)),
         Command::Lrs(args) => block_on(lrs::run(args)),
+        Command::Migrate(args) => block_on(migrate::run(args)),
+        Command::Migrations(args) => block_on(migrate::list(args)),
         Command::Join(args) => block_on(join::run(args)),
         Command::Unjoin(args) => block_on(unjoin::run(args)),
         Command::Cordon(args) => block_on(cordon::cordon(args)),

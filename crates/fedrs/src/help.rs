@@ -31,7 +31,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 8] = [
         &["plan", "explain"],
     ),
     ("FederatedDeployments", &["rollout"]),
-    ("LocalReplicaSets", &["lrs"]),
+    ("LocalReplicaSets", &["lrs", "migrate", "migrations"]),
     ("EndpointSets", &["resolve"]),
     ("Other commands", &["completions", "help"]),
 ];

@@ -23,6 +23,7 @@ mod lrs;
 mod mcs_controller;
 mod member_source;
 mod metrics_text;
+mod migrate;
 mod output;
 mod plan;
 mod program;

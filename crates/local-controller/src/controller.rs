@@ -83,13 +83,14 @@ impl LocalController {
         let workers = reconciler.config.workers;
         let executor = Arc::clone(&reconciler.executor);
         let (clock, migration) = (self.clock.clone(), self.config.migration.clone());
+        let ends = cancel.clone();
         running.start_workers(1, cancel.clone(), move |watched| {
-            sweep(
-                Arc::clone(&executor),
-                clock.clone(),
-                migration.clone(),
-                watched,
-            )
+            let (ends, clock) = (ends.clone(), clock.clone());
+            let (executor, migration) = (Arc::clone(&executor), migration.clone());
+            async move {
+                let sweep = sweep(&executor, &clock, &migration, &watched);
+                _ = ends.run_until_cancelled(sweep).await;
+            }
         });
         running.start_workers(workers, cancel.clone(), move |watched| {
             work(Arc::clone(&reconciler), watched)

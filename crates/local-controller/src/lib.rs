@@ -34,7 +34,7 @@ mod store;
 mod sweep;
 mod template_change;
 
-pub use config::LocalControllerConfig;
+pub use config::{LocalControllerConfig, MigrationConfig};
 pub use controller::{COMPONENT, LEASE, LocalController};
 pub use controller_base::running::Running;
 pub use deployment::{deployment, deployment_as_yaml};

@@ -10,10 +10,10 @@ use controller_base::retry::pause;
 use fedrs_api::{PodTemplate, ResourceUpdates, ValidLocalStrategy};
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use replica_set_controller::SlowStart;
+use replica_set_controller::{Pod, SlowStart};
 use tokio::time::Instant;
 
-use crate::{disruption::BudgetMemory, key::SetKey, report::Progress};
+use crate::{disruption::BudgetMemory, key::SetKey, report::Progress, store::Snapshot};
 
 /// What is known of one set.
 #[derive(Debug, Default)]
@@ -76,6 +76,15 @@ pub(crate) struct Failing {
 }
 
 impl Memory {
+    /// These are the pods now: adds to their facts what is known of them, and forgets those that are gone.
+    pub(crate) fn observe(&mut self, pods: &mut [Pod<'_>], snapshot: &Snapshot) {
+        for pod in &mut *pods {
+            pod.is_refused = self.refused.contains_key(pod.uid);
+        }
+        self.slow_start.observe(pods);
+        (self.failing).retain(|uid, _| snapshot.pods.contains_key(uid));
+    }
+
     /// A request for the pod has failed.
     pub(crate) fn fail(&mut self, uid: &str, is_removal: bool, message: String, now: Timestamp) {
         let count = self.failing.get(uid).map_or(0, |failing| failing.count);

@@ -158,19 +158,13 @@ impl Reconciler {
         }
         let budgets = Budgets::of(snapshot, valid);
         let disruptions = budgets.disruptions(&valid.set, &memory.budget);
-        let mut pods = facts(snapshot, valid, self.clock.now());
         let migrations = Migrations::of(snapshot, &self.config.migration);
+        let mut pods = facts(snapshot, valid, self.clock.now());
         migrations.ask(snapshot, &mut pods);
         let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
             return Some(RETRY);
         };
-        for pod in &mut pods {
-            pod.is_refused = memory.refused.contains_key(pod.uid);
-        }
-        memory.slow_start.observe(&pods);
-        memory
-            .failing
-            .retain(|uid, _| snapshot.pods.contains_key(uid));
+        memory.observe(&mut pods, snapshot);
         let now = self.clock.now();
         let set = Set {
             migration: migrations.policy(),
@@ -248,15 +242,22 @@ impl Reconciler {
             .await;
         let deadline = memory.progress.deadline(set.progress_deadline);
         let deadline = deadline.filter(|at| *at > now && !is_complete(&report, set.replicas));
-        let times = [
-            plan.next,
-            memory.next(now),
-            deadline,
-            nodes_evict_at(snapshot, valid, now),
-        ];
-        let time = times.into_iter().flatten().min();
+        let times = [plan.next, deadline, nodes_evict_at(snapshot, valid, now)];
+        self.next_look(times, [publish, again], memory, now)
+    }
+
+    /// How long until the first of these times, and of what failed, or after the first of these delays.
+    fn next_look(
+        &self,
+        times: [Option<Timestamp>; 3],
+        delays: [Next; 2],
+        memory: &Memory,
+        now: Timestamp,
+    ) -> Next {
+        let times = times.into_iter().chain([memory.next(now)]);
+        let time = times.flatten().min();
         let until = time.map(|time| until(self.clock.now(), time));
-        let delays = until.into_iter().chain(publish).chain(again);
+        let delays = delays.into_iter().flatten().chain(until);
         delays.chain(memory.retry_after()).min()
     }
 

@@ -20,15 +20,15 @@ const UNKNOWN_FOR: Duration = Duration::from_secs(30);
 
 /// Looks again and again. Its future ends when it is dropped.
 pub(crate) async fn sweep(
-    executor: Arc<Executor>,
-    clock: Clock,
-    config: MigrationConfig,
-    watched: Watched,
+    executor: &Executor,
+    clock: &Clock,
+    config: &MigrationConfig,
+    watched: &Watched,
 ) {
     loop {
         sleep(PERIOD).await;
         let _busy = watched.begin("migration requests");
-        once(&executor, clock.now(), &config, &watched).await;
+        once(executor, clock.now(), config, watched).await;
     }
 }
 

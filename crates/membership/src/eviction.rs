@@ -79,7 +79,7 @@ pub async fn request_of_node(
     Ok(node["spec"]["unschedulable"] == true)
 }
 
-fn is_of_local_set(pod: &Value) -> bool {
+pub(crate) fn is_of_local_set(pod: &Value) -> bool {
     let owners = pod["metadata"]["ownerReferences"].as_array();
     owners.into_iter().flatten().any(|owner| {
         owner["controller"] == true

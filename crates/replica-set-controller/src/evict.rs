@@ -71,16 +71,13 @@ pub(crate) fn begin<'a>(
         let is_forced = gate.is_forced(member);
         let held = gate.hold(member, &budget.account, record);
         if let Some(reason) = held.filter(|_| !is_forced) {
-            if let Some(until) = reason.until() {
-                next.at(until, now);
-            }
-            waits.push(waiting_of(member, reason));
+            waits.push(waiting_of(member, reason, next, now));
             continue;
         }
         let is_beside = is_planted(PlantedBug::EvictionsBesideTheBudget);
         if !is_forced && !budget.allows(member) && !is_beside {
             waiting += 1;
-            waits.push(waiting_of(member, MigrationWait::Budget));
+            waits.push(waiting_of(member, MigrationWait::Budget, next, now));
             continue;
         }
         gate.begin(member, record);
@@ -93,7 +90,17 @@ pub(crate) fn begin<'a>(
     })
 }
 
-fn waiting_of<'a>(member: &Member<'a>, reason: MigrationWait<'a>) -> Wait<'a> {
+/// The pod waits, until its deadline at most (M15).
+fn waiting_of<'a>(
+    member: &Member<'a>,
+    reason: MigrationWait<'a>,
+    next: &mut Next,
+    now: Timestamp,
+) -> Wait<'a> {
+    let deadline = member.pod.migration.map(|asked| asked.deadline);
+    for at in reason.until().into_iter().chain(deadline) {
+        next.at(at, now);
+    }
     Wait::Migration {
         pod: member.pod.name,
         uid: member.pod.uid,

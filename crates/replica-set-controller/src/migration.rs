@@ -179,11 +179,14 @@ impl<'s, 'a> Gate<'s, 'a> {
         if !matches!(self.set.migration, Policy::Is(_)) {
             return;
         }
-        eviction.recreate.get_or_insert_with(|| RecreateRecord {
-            name: pod.name.to_owned(),
-            node: None,
-            shard: pod.shard.map(str::to_owned),
-        });
+        // Of a node that does not answer, nobody knows how long the name is in use: another pod takes its place at once.
+        if is_new && !pod.is_on_lost_node() {
+            eviction.recreate = Some(RecreateRecord {
+                name: pod.name.to_owned(),
+                node: None,
+                shard: pod.shard.map(str::to_owned),
+            });
+        }
         if cost(member) == 0 || !is_new {
             return;
         }

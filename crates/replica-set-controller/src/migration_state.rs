@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fedrs_api::{LocalRecord, MigrationPhase};
+use fedrs_api::{EvictionRecord, LocalRecord, MigrationPhase};
 use jiff::Timestamp;
 
 use crate::{
@@ -91,7 +91,7 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
             None => {
                 let is_moved = eviction.is_none_or(|eviction| eviction.recreate.is_some());
                 let successor = self.by_name.get(name).copied().filter(|_| is_moved);
-                state(self.placed(eviction.is_some(), successor), successor)
+                state(self.placed(eviction, successor), successor)
             }
         }
     }
@@ -105,14 +105,20 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
     }
 
     /// The pod is gone.
-    fn placed(&self, is_recorded: bool, successor: Option<&Pod<'_>>) -> MigrationPhase {
-        match successor {
-            Some(pod) if self.is_available(pod) => MigrationPhase::Done,
-            Some(pod) if pod.node.is_some() => MigrationPhase::Starting,
-            Some(_) => MigrationPhase::Placing,
-            None if !is_recorded => MigrationPhase::Done,
-            None if self.has_unplaced => MigrationPhase::Placing,
-            None => MigrationPhase::Starting,
+    fn placed(
+        &self,
+        eviction: Option<&EvictionRecord>,
+        successor: Option<&Pod<'_>>,
+    ) -> MigrationPhase {
+        match (successor, eviction) {
+            (Some(pod), _) if self.is_available(pod) => MigrationPhase::Done,
+            (Some(pod), _) if pod.node.is_some() => MigrationPhase::Starting,
+            (Some(_), _) => MigrationPhase::Placing,
+            (None, None) => MigrationPhase::Done,
+            (None, Some(eviction)) if eviction.recreate.is_some() || self.has_unplaced => {
+                MigrationPhase::Placing
+            }
+            (None, Some(_)) => MigrationPhase::Starting,
         }
     }
 

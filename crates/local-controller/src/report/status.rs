@@ -6,7 +6,7 @@ use fedrs_api::{
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use replica_set_controller::{GroupCounts, Wait};
+use replica_set_controller::{GroupCounts, MigrationWait, Wait};
 
 use super::{conditions::conditions, input::Report};
 use crate::entry::Entry;
@@ -60,10 +60,13 @@ impl Report<'_> {
         progress.flatten()
     }
 
-    /// Pods that have to leave their nodes, and wait.
+    /// Pods that have to leave their nodes, and wait for the budget.
     fn waiting_evictions(&self) -> usize {
         let waits = self.plan.waits.iter().map(|wait| match wait {
-            Wait::Migration { .. } => 1,
+            Wait::Migration {
+                reason: MigrationWait::Budget,
+                ..
+            } => 1,
             _ => 0,
         });
         waits.sum()

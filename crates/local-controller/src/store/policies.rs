@@ -24,23 +24,17 @@ impl Policies {
     ) -> Result<Option<(String, Policy)>, String> {
         let known = self.known.get(&set.namespace);
         let found = |(name, policy): (&String, &Policy)| (name.clone(), policy.clone());
-        match &set.migration_policy {
-            Some(name) => {
-                let policy = known.and_then(|known| known.get_key_value(name));
-                policy
-                    .map(found)
-                    .map(Some)
-                    .ok_or_else(|| format!("there is no MigrationPolicy {name}"))
-            }
-            None => {
-                let mut policies = known.into_iter().flatten();
-                let selects = |policy: &Policy| {
-                    let valid = policy.valid.as_ref();
-                    valid.is_ok_and(|valid| valid.selects(&set.labels))
-                };
-                Ok(policies.find(|(_, policy)| selects(policy)).map(found))
-            }
-        }
+        let Some(name) = &set.migration_policy else {
+            let mut policies = known.into_iter().flatten();
+            let selects = |policy: &Policy| {
+                let valid = policy.valid.as_ref();
+                valid.is_ok_and(|valid| valid.selects(&set.labels))
+            };
+            return Ok(policies.find(|(_, policy)| selects(policy)).map(found));
+        };
+        let policy = known.and_then(|known| known.get_key_value(name));
+        let policy = policy.map(found).map(Some);
+        policy.ok_or_else(|| format!("there is no MigrationPolicy {name}"))
     }
 
     /// Whether something changes for sets of its namespace.

@@ -6,6 +6,7 @@ mod disruption;
 mod evictions;
 mod faults;
 mod leave;
+mod migrations;
 mod ownership;
 mod resizes;
 mod restarts;

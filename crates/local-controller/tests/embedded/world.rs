@@ -7,7 +7,7 @@ use fedrs_api::names;
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
 use local_controller::{
-    LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running, rbac,
+    LEASE, LocalController, LocalControllerConfig, LocalMetrics, MigrationConfig, Running, rbac,
 };
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
@@ -23,6 +23,9 @@ pub(crate) const SET: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/localrepl
 pub(crate) const BUDGETS: &str = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets";
 pub(crate) const BUDGET: &str = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets/lrs-web";
 pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
+
+/// How long MigrationRequests are kept after their end.
+pub(crate) const HISTORY: Duration = Duration::from_hours(2);
 
 /// The token of the controller's account.
 const TOKEN: &str = "of-the-controller";
@@ -153,7 +156,13 @@ impl World {
         let cancel = CancellationToken::new();
         let controller = LocalController {
             client: Client::new(authenticated, "default"),
-            config: LocalControllerConfig::default(),
+            config: LocalControllerConfig {
+                migration: MigrationConfig {
+                    history: HISTORY,
+                    ..MigrationConfig::default()
+                },
+                ..LocalControllerConfig::default()
+            },
             clock: Clock::new(move || now + started.elapsed()),
             seed: 7,
             metrics: LocalMetrics::default(),

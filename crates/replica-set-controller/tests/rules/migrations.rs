@@ -125,6 +125,31 @@ fn m5_a_pod_is_removed_and_made_again_under_its_name_on_any_other_node() {
     assert_eq!(created.account.in_use, 1, "n-1 for the time");
 }
 
+/// Its name is in use until it is gone, and nobody knows when that is.
+#[test]
+fn m5_m14_a_pod_on_a_node_that_does_not_answer_is_replaced_at_once_under_another_name() {
+    let policy = policy(json!({}));
+    let set = with(set(2), &policy);
+    let node = pod("a").node.map(|node| replica_set_controller::Node {
+        is_ready: false,
+        ..node
+    });
+    let lost = Pod {
+        node,
+        ..asked(pod("a"))
+    };
+    let pods = [lost, pod("b")];
+    let begun = plan(&set, &pods);
+    assert_eq!(evictions(&begun), ["a"]);
+    assert_eq!(begun.record.migrated, MigratedRecord::default());
+    let leaving = [live("a", terminating(-5)), pod("b")];
+    let created = plan_with(&set, &leaving, &begun.record);
+    let [Action::Create { name, .. }] = &created.actions[..] else {
+        panic!("{created:#?}")
+    };
+    assert_ne!(name, "a");
+}
+
 #[test]
 fn m5_a_name_is_kept_for_as_long_as_no_pod_can_be_created() {
     let free = free();
@@ -336,6 +361,9 @@ fn m15_a_pod_whose_deadline_has_passed_moves_whatever_holds_it_up() {
     assert!(plan.record.evictions["a"].forced);
     let without_policy = self::plan(&budget(3, 0), &pods);
     assert_eq!(evictions(&without_policy), ["a"], "also without a policy");
+    let waiting = [asked(pod("a")), live("b", failed()), old("c")];
+    let waiting = self::plan(&with(budget(3, 0), &policy), &waiting);
+    assert_eq!(waiting.next, Some(at(WEEK)), "it is looked at again then");
 }
 
 /// The phases of a move, as a MigrationRequest shows them.

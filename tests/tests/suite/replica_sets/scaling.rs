@@ -135,7 +135,8 @@ async fn c8_terminated_pods_are_replaced_and_stay(env: &mut TestEnvironment) {
         set.run(3).await;
         let mut seen = Vec::new();
         for phase in ["Failed", "Succeeded"] {
-            let name = name_of(&set.owned().await[0]);
+            let owned = set.owned().await;
+            let name = name_of(owned.iter().find(|pod| is_live(pod)).unwrap());
             set.patch_pod_status(&name, &json!({ "phase": phase }))
                 .await;
             set.until("it has terminated", async || {

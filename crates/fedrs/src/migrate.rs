@@ -1,0 +1,242 @@
+//! `fedrs migrate` and `fedrs migrations`: ask pods of LocalReplicaSets to leave their nodes, and show how far that is (M1, M15).
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Args, Subcommand};
+use fedrs_api::MigrationRequest;
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use membership::{
+    cluster_client::ClusterClient,
+    migration::{self, MigrationOptions, Requested},
+};
+
+use crate::{
+    host::ClusterArgs,
+    output::{self, print_error, print_line},
+    set_name::{NAME_OF_KIND, parse_of_kind},
+    values,
+};
+
+const PODS: [&str; 3] = ["po", "pod", "pods"];
+const REQUESTS: [&str; 3] = ["mreq", "migrationrequest", "migrationrequests"];
+
+/// Ask pods of LocalReplicaSets to leave their nodes
+///
+/// In the cluster of the kubeconfig. Each pod gets a MigrationRequest. With a MigrationPolicy, the pod is made again under its name on
+/// another node, within the budgets and not too often; without one, it is replaced by a pod with another name, within the budget of
+/// its set. The command does not wait: `fedrs migrations` shows how far it is.
+#[derive(Args)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  # Move the pod web-0a1b2, within two hours in any case
+  fedrs migrate pod web-0a1b2 --deadline=2h --reason='the disk makes noises'
+
+  # Move all pods of LocalReplicaSets off the node n1
+  kubectl cordon n1
+  fedrs migrate node n1
+
+  # What has not begun does not happen
+  fedrs migrate cancel web-0a1b2-x7k2p"
+)]
+pub(crate) struct MigrateArgs {
+    #[command(subcommand)]
+    command: MigrateCommand,
+    /// Namespace of the pod or MigrationRequest. By default the namespace of the kubeconfig's context
+    #[arg(long, short, value_name = "NAME", global = true)]
+    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Subcommand)]
+enum MigrateCommand {
+    /// Ask one pod
+    Pod {
+        /// The pod
+        #[arg(value_name = NAME_OF_KIND)]
+        name: String,
+        #[command(flatten)]
+        options: OptionArgs,
+    },
+    /// Ask all pods of a node
+    Node {
+        /// The node
+        name: String,
+        #[command(flatten)]
+        options: OptionArgs,
+    },
+    /// Cancel a MigrationRequest. A migration that has begun is completed
+    Cancel {
+        /// The MigrationRequest
+        #[arg(value_name = NAME_OF_KIND)]
+        name: String,
+    },
+}
+
+#[derive(Args)]
+struct OptionArgs {
+    /// Why, for people
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// After this time, the pod is moved whatever holds it up. By default what the controller's configuration says, a week
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    deadline: Option<Duration>,
+}
+
+impl OptionArgs {
+    fn options(&self, now: Timestamp) -> MigrationOptions {
+        let deadline = self.deadline.map(|deadline| {
+            let deadline = SignedDuration::try_from(deadline).unwrap_or(SignedDuration::MAX);
+            let at = now.checked_add(deadline).unwrap_or(Timestamp::MAX);
+            // Times of objects have no fractions of seconds.
+            Timestamp::from_second(at.as_second()).unwrap_or(at)
+        });
+        MigrationOptions {
+            reason: self.reason.clone(),
+            deadline,
+        }
+    }
+}
+
+/// Show which pods of LocalReplicaSets leave their nodes, how far that is, and what it waits for
+///
+/// The MigrationRequests of the namespace in the cluster of the kubeconfig, the oldest first.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  # What is under way in the cluster?
+  fedrs migrations -A --open")]
+pub(crate) struct MigrationsArgs {
+    /// Show those of all namespaces
+    #[arg(long, short = 'A')]
+    all_namespaces: bool,
+    /// Show only those that have not ended
+    #[arg(long)]
+    open: bool,
+    /// Namespace. By default the namespace of the kubeconfig's context
+    #[arg(long, short, value_name = "NAME", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Runs `fedrs migrate`.
+pub(crate) async fn run(args: MigrateArgs) -> anyhow::Result<ExitCode> {
+    let cluster = args.cluster.client().await?;
+    let option = args.namespace.as_deref();
+    let now = Timestamp::now();
+    match &args.command {
+        MigrateCommand::Pod { name, options } => {
+            let of = named(&cluster, name, option, &PODS)?;
+            let requested = migration::request_pod(&cluster, of, &options.options(now)).await?;
+            show(&requested);
+        }
+        MigrateCommand::Node { name, options } => {
+            let asked = migration::request_node(&cluster, name, &options.options(now)).await?;
+            let (requested, is_cordoned) = asked;
+            requested.iter().for_each(show);
+            if requested.is_empty() {
+                print_line(format_args!("node/{name} has no pod of a LocalReplicaSet"));
+            }
+            if !is_cordoned {
+                let hint = "is not cordoned: pods may be scheduled to it again";
+                print_error(format_args!(
+                    "node/{name} {hint}: run `kubectl cordon {name}`"
+                ));
+            }
+        }
+        MigrateCommand::Cancel { name } => {
+            let (namespace, name) = named(&cluster, name, option, &REQUESTS)?;
+            migration::cancel(&cluster, (namespace, name)).await?;
+            print_line(format_args!("migrationrequest/{name} canceled"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn named<'a>(
+    cluster: &'a ClusterClient,
+    text: &'a str,
+    option: Option<&'a str>,
+    kinds: &[&str],
+) -> anyhow::Result<(&'a str, &'a str)> {
+    let (namespace, name) = parse_of_kind(text, option, kinds)?;
+    Ok((namespace.unwrap_or(cluster.namespace()), name))
+}
+
+fn show(requested: &Requested) {
+    let Requested {
+        namespace,
+        pod,
+        request,
+        is_old,
+    } = requested;
+    let done = if *is_old {
+        "was requested before"
+    } else {
+        "requested"
+    };
+    print_line(format_args!(
+        "migration of pod/{pod} in {namespace} {done}: migrationrequest/{request}"
+    ));
+}
+
+/// Runs `fedrs migrations`.
+pub(crate) async fn list(args: MigrationsArgs) -> anyhow::Result<ExitCode> {
+    let cluster = args.cluster.client().await?;
+    let namespace = args.namespace.as_deref().unwrap_or(cluster.namespace());
+    let namespace = (!args.all_namespaces).then_some(namespace);
+    let mut requests = migration::list(&cluster, namespace).await?;
+    if args.open {
+        requests.retain(|request| {
+            request
+                .status
+                .as_ref()
+                .is_none_or(|of| of.ended().is_none())
+        });
+    }
+    if requests.is_empty() {
+        let of = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
+        print_error(format_args!("no MigrationRequests{of}"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(output::print(&table(&requests, args.all_namespaces)))
+}
+
+fn table(requests: &[MigrationRequest], has_namespaces: bool) -> String {
+    let columns = [
+        "NAMESPACE",
+        "NAME",
+        "POD",
+        "NODE",
+        "TO",
+        "CAUSE",
+        "PHASE",
+        "UNTIL",
+        "DEADLINE",
+        "MESSAGE",
+    ];
+    let skipped = usize::from(!has_namespaces);
+    let rows = requests.iter().map(|request| {
+        let status = request.status.clone().unwrap_or_default();
+        let time =
+            |time: Option<Timestamp>| time.map_or_else(String::new, |time| format!("{time:.0}"));
+        let row = [
+            request.namespace().unwrap_or_default(),
+            request.name_any(),
+            request.spec.pod_name.clone(),
+            status.node,
+            status.new_node,
+            request.spec.cause.to_string(),
+            status
+                .phase
+                .map_or_else(String::new, |phase| phase.to_string()),
+            time(status.until.map(|until| until.0)),
+            time(status.deadline.map(|deadline| deadline.0)),
+            status.message,
+        ];
+        row.into_iter().skip(skipped).collect()
+    });
+    output::wide_table(&columns[skipped..], 0..0, rows.collect())
+}

@@ -1,0 +1,155 @@
+//! Asks the controller of LocalReplicaSets to move pods off their nodes (M1), and reads how far that is: MigrationRequests.
+
+use fedrs_api::{MigrationRequest, MigrationRequestSpec};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::core::v1::{Node, Pod},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
+use kube::{Api, ResourceExt, api::ListParams, api::PostParams};
+use serde_json::json;
+
+use crate::{
+    cluster_client::{ClusterClient, RequestError},
+    eviction::{EvictionError, is_of_local_set},
+    object::{ObjectRef, Write, WriteMode},
+};
+
+/// What is asked of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MigrationOptions {
+    /// Why, for people.
+    pub reason: String,
+    /// When the pod is moved whatever holds it up.
+    pub deadline: Option<Timestamp>,
+}
+
+/// A pod that was asked to leave its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requested {
+    /// The namespace.
+    pub namespace: String,
+    /// The pod.
+    pub pod: String,
+    /// The MigrationRequest.
+    pub request: String,
+    /// Whether it was there already.
+    pub is_old: bool,
+}
+
+/// Asks a pod of a LocalReplicaSet to leave its node.
+pub async fn request_pod(
+    cluster: &ClusterClient,
+    (namespace, name): (&str, &str),
+    options: &MigrationOptions,
+) -> Result<Requested, EvictionError> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client(), namespace);
+    let pod = cluster.call("read the pod", pods.get_opt(name)).await?;
+    let named = format!("pod {namespace}/{name}");
+    let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
+    if !is_of_local_set(&json!(pod)) {
+        return Err(EvictionError::ForeignPod(named));
+    }
+    Ok(request(cluster, &pod, options).await?)
+}
+
+/// Asks all pods of LocalReplicaSets on a node to leave it. Returns whether the node is cordoned, too.
+pub async fn request_node(
+    cluster: &ClusterClient,
+    name: &str,
+    options: &MigrationOptions,
+) -> Result<(Vec<Requested>, bool), EvictionError> {
+    let nodes: Api<Node> = Api::all(cluster.client());
+    let node = cluster.call("read the node", nodes.get_opt(name)).await?;
+    let node = node.ok_or_else(|| EvictionError::NotFound(format!("node {name}")))?;
+    let spec = node.spec.unwrap_or_default();
+    let pods: Api<Pod> = Api::all(cluster.client());
+    let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
+    let pods = cluster.call("list pods", pods.list(&on_node)).await?;
+    let mut requested = Vec::new();
+    for pod in pods.items.iter().filter(|pod| is_of_local_set(&json!(pod))) {
+        requested.push(request(cluster, pod, options).await?);
+    }
+    Ok((requested, spec.unschedulable == Some(true)))
+}
+
+/// Cancels a MigrationRequest, unless it has begun.
+pub async fn cancel(
+    cluster: &ClusterClient,
+    (namespace, name): (&str, &str),
+) -> Result<(), EvictionError> {
+    let object = ObjectRef::namespaced::<MigrationRequest>(namespace, name);
+    let live = cluster.get(&object).await?;
+    if live.is_none() {
+        let named = format!("migrationrequest {namespace}/{name}");
+        return Err(EvictionError::NotFound(named));
+    }
+    let write = Write::Patch(json!({ "spec": { "cancel": true } }));
+    cluster.write(&object, &write, WriteMode::Persist).await?;
+    Ok(())
+}
+
+/// The MigrationRequests of a namespace, or of all; the oldest first.
+pub async fn list(
+    cluster: &ClusterClient,
+    namespace: Option<&str>,
+) -> Result<Vec<MigrationRequest>, RequestError> {
+    let mut requests = listed(cluster, namespace).await?;
+    let age = |request: &MigrationRequest| request.creation_timestamp().map(|time| time.0);
+    requests.sort_by_key(|request| (age(request), request.namespace(), request.name_any()));
+    Ok(requests)
+}
+
+async fn listed(
+    cluster: &ClusterClient,
+    namespace: Option<&str>,
+) -> Result<Vec<MigrationRequest>, RequestError> {
+    let requests: Api<MigrationRequest> = match namespace {
+        Some(namespace) => Api::namespaced(cluster.client(), namespace),
+        None => Api::all(cluster.client()),
+    };
+    let all = ListParams::default();
+    let listed = requests.list(&all);
+    Ok(cluster.call("list migrationrequests", listed).await?.items)
+}
+
+/// The request of a person for the pod: the one that has not ended, or a new one.
+async fn request(
+    cluster: &ClusterClient,
+    pod: &Pod,
+    options: &MigrationOptions,
+) -> Result<Requested, RequestError> {
+    let namespace = pod.namespace().unwrap_or_default();
+    let (name, uid) = (pod.name_any(), pod.uid());
+    let open = listed(cluster, Some(&namespace)).await?;
+    let is_open = |request: &&MigrationRequest| {
+        let status = request.status.as_ref();
+        let has_ended = status.is_some_and(|status| status.ended().is_some());
+        let is_own = request.owner_references().is_empty();
+        !has_ended && !request.spec.cancel && is_own && request.spec.pod_uid == uid
+    };
+    let requested = |request: String, is_old| Requested {
+        namespace: namespace.clone(),
+        pod: name.clone(),
+        request,
+        is_old,
+    };
+    if let Some(open) = open.iter().find(is_open) {
+        return Ok(requested(open.name_any(), true));
+    }
+    let spec = MigrationRequestSpec {
+        pod_name: name.clone(),
+        pod_uid: uid,
+        reason: options.reason.clone(),
+        deadline: options.deadline.map(Time),
+        ..MigrationRequestSpec::default()
+    };
+    let mut request = MigrationRequest::new("", spec);
+    request.metadata.name = None;
+    request.metadata.generate_name = Some(format!("{name}-"));
+    let requests: Api<MigrationRequest> = Api::namespaced(cluster.client(), &namespace);
+    let parameters = PostParams::default();
+    let created = requests.create(&parameters, &request);
+    let created = cluster.call("create a migrationrequest", created).await?;
+    Ok(requested(created.name_any(), false))
+}
