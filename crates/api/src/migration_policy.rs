@@ -56,6 +56,11 @@ use crate::{
     validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
     derive = "PartialEq"
 )]
+#[x_kube(
+    validation = Rule::new("!has(self.maxUnavailable) || (self.maxUnavailable != '0%' && (self.maxUnavailable != 0 || (has(self.atLeastPercent) && self.atLeastPercent > 0)))")
+        .message(MOVES_NOTHING)
+        .field_path(".maxUnavailable")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct MigrationPolicySpec {
     /// Selects LocalReplicaSets of the namespace by their own labels; an empty selector selects all. Absent: only sets that name the
@@ -84,6 +89,9 @@ pub struct MigrationPolicySpec {
     #[schemars(range(min = 1))]
     pub deadline_seconds: Option<i32>,
 }
+
+/// Why a budget of nothing is invalid.
+const MOVES_NOTHING: &str = "must not be 0: no running pod could move before its deadline";
 
 /// A budget for each group of pods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -217,12 +225,11 @@ fn check_limit(spec: &MigrationPolicySpec, errors: &mut Errors) -> Option<PodLim
     errors.require(percent <= 100, FIELD, "must not be above 100");
     let value = spec.max_unavailable.as_ref()?;
     let amount = part_of_pods(value, "spec.maxUnavailable", errors);
-    let can_move = !matches!(amount, Amount::Number(0) | Amount::Percent(0)) || percent > 0;
-    errors.require(
-        can_move,
-        "spec.maxUnavailable",
-        "must not be 0: no running pod could ever move before its deadline",
-    );
+    let can_move = match amount {
+        Amount::Number(number) => number > 0 || percent > 0,
+        Amount::Percent(of) => of > 0,
+    };
+    errors.require(can_move, "spec.maxUnavailable", MOVES_NOTHING);
     Some(PodLimit {
         amount,
         at_least_percent: percent.into(),

@@ -30,6 +30,11 @@ impl SetKey {
     }
 }
 
+/// How an object is known while its kind is listed.
+pub(crate) fn id(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
 impl fmt::Display for SetKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)

@@ -11,22 +11,11 @@ use jiff::Timestamp;
 use crate::{
     account::{Account, cost},
     group::Member,
+    policy::Policy,
     record::Places,
     set::Set,
     time::after,
 };
-
-/// The MigrationPolicy of a set.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum Policy<'a> {
-    /// There is none: pods are evicted within the budget, and those in their place get other names (L18).
-    #[default]
-    None,
-    /// The one that the set names does not exist, or is invalid: running pods stay until their deadlines.
-    Unknown,
-    /// This one: pods move under their names (M5).
-    Is(&'a ValidMigrationPolicy),
-}
 
 /// What holds up a pod that has to leave its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, ValidLocalReplicaSet};
 
-use crate::{change::Change, migration::Policy, pod::Pod, resize::Resize};
+use crate::{change::Change, pod::Pod, policy::Policy, resize::Resize};
 
 /// A set with its current revision, and how pods of other revisions get to it.
 #[derive(Clone, Copy, Debug)]

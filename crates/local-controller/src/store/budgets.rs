@@ -9,7 +9,7 @@ use controller_base::listing::Listing;
 use reflector::ResourceVersion;
 use replica_set_controller::{ObservedBudget, budget_name};
 
-use super::id;
+use crate::key::id;
 
 /// Those of each namespace, by name.
 #[derive(Debug, Default)]

@@ -304,9 +304,5 @@ impl State {
     }
 }
 
-fn id(namespace: &str, name: &str) -> String {
-    format!("{namespace}/{name}")
-}
-
 #[cfg(test)]
 mod tests;

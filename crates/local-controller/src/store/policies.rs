@@ -6,8 +6,10 @@ use controller_base::listing::Listing;
 use fedrs_api::ValidLocalReplicaSet;
 use reflector::ResourceVersion;
 
-use super::id;
-use crate::migration_object::{Policy, PolicyObject};
+use crate::{
+    key::id,
+    migration_object::{Policy, PolicyObject},
+};
 
 /// Those of each namespace, by name.
 #[derive(Debug, Default)]

@@ -8,8 +8,7 @@ use std::{
 use controller_base::listing::Listing;
 use reflector::ResourceVersion;
 
-use super::id;
-use crate::migration_object::RequestObject;
+use crate::{key::id, migration_object::RequestObject};
 
 /// Those of each namespace.
 #[derive(Debug, Default)]

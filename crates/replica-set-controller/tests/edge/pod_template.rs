@@ -28,7 +28,7 @@ fn apart(pod: &Value) -> &Value {
 }
 
 #[test]
-fn c7_a_pod_belongs_to_its_set_and_has_the_hash_of_its_template() {
+fn c7_l4_a_pod_belongs_to_its_set_and_has_the_labels_and_the_hash_of_its_template() {
     let pod = pod(&json!({ "accountId": "tmp" }), &json!({}));
     let owner = &pod["metadata"]["ownerReferences"][0];
     assert_eq!(
