@@ -327,6 +327,71 @@ async fn l18_pods_are_evicted_by_name_or_by_node() {
     world.end();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
+    let world = World::start().await;
+    let fedrs = async |arguments: &str| {
+        let arguments = format!("{arguments} --kubeconfig a.yaml");
+        world.federation.fedrs(&arguments).await
+    };
+    let none = fedrs("migrations -A").await.succeeded();
+    assert_eq!(none.stderr, "no MigrationRequests\n");
+    // The second one has to wait for an hour.
+    world.cluster().create(json!({
+        "apiVersion": FEDRS, "kind": "MigrationPolicy",
+        "metadata": { "namespace": "default", "name": "all" }, "spec": { "selector": {} },
+    }));
+    let pods = world.pods();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let names = [0, 1].map(|index| text(&pods[index]["metadata"]["name"]));
+    let request = async |pod: &str| {
+        let asked = format!("migrate pod {pod} --deadline 2h --reason disk");
+        fedrs(&asked).await.succeeded().stdout
+    };
+    let first = request(&names[0]).await;
+    let prefix = |pod: &str| format!("migration of pod/{pod} in default requested: ");
+    assert!(first.starts_with(&prefix(&names[0])), "{first}");
+    let lines = async |arguments: &str| fedrs(arguments).await.succeeded().stdout;
+    let until_listed = async |pod: &str, phase: &str| {
+        for _ in 0..300 {
+            let listed = lines("migrations").await;
+            let mut lines = listed.lines();
+            if lines.any(|line| line.contains(pod) && line.contains(phase)) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("{pod} is not {phase}: {}", lines("migrations").await);
+    };
+    until_listed(&names[0], "Done").await;
+    world.settle().await;
+    let now: Vec<_> = world
+        .pods()
+        .iter()
+        .map(|pod| text(&pod["metadata"]["name"]))
+        .collect();
+    assert!(now.contains(&names[0]), "it has its name: {now:?}");
+    let second = request(&names[1]).await;
+    until_listed(&names[1], "WaitingForBudget").await;
+    let again = request(&names[1]).await;
+    assert!(again.contains("was requested before"), "{again}");
+    let open = lines("migrations --open").await;
+    assert!(open.contains("the last migration is too recent"), "{open}");
+    assert!(!open.contains("Done"), "{open}");
+    let name = second.trim().rsplit('/').next().unwrap();
+    let canceled = fedrs(&format!("migrate cancel {name}")).await.succeeded();
+    assert_eq!(
+        canceled.stdout,
+        format!("migrationrequest/{name} canceled\n")
+    );
+    until_listed(&names[1], "Cancelled").await;
+    let outcome = fedrs("migrate node gone").await.failed();
+    outcome.contains(&["node gone not found"]);
+    let outcome = fedrs("migrate pod gone").await.failed();
+    outcome.contains(&["pod default/gone not found"]);
+    world.end();
+}
+
 /// An eviction that would have no effect, or another one than meant, is refused or explained.
 #[tokio::test(flavor = "multi_thread")]
 async fn l18_an_eviction_that_can_not_be_asked_for_is_refused() {

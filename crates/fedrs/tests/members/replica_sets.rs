@@ -16,9 +16,11 @@ const KIND: &str = "LocalReplicaSet";
 async fn l13_two_processes_run_a_set_and_one_of_them_leads() {
     let federation = Federation::start(&["a"]).await;
     let cluster = federation.member("a");
-    let crd = federation.fedrs("crds --replica-set-controller").await;
-    let crd: Value = serde_saphyr::from_str(&crd.succeeded().stdout).unwrap();
-    cluster.create(crd);
+    let crds = federation.fedrs("crds --replica-set-controller").await;
+    let crds: Vec<Value> = serde_saphyr::from_multiple(&crds.succeeded().stdout).unwrap();
+    for crd in crds {
+        cluster.create(crd);
+    }
     let run = |name: &str| {
         let options = format!("--kubeconfig a.yaml --listen 127.0.0.1:0 --identity {name}");
         federation.start_fedrs(&format!("replica-set-controller {options}"))
