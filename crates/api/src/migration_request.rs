@@ -4,6 +4,10 @@
     unreachable_pub,
     reason = "the derive of KubeSchema repeats the struct inside a function"
 )]
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "each column has attributes of its own"
+)]
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
@@ -126,9 +130,12 @@ impl MigrationPhase {
         description = "What it waits for.",
         priority = 1
     ),
-    validation = Rule::new("!has(oldSelf.spec.cancel) || !oldSelf.spec.cancel || (has(self.spec.cancel) && self.spec.cancel)")
-        .message("a request that was cancelled stays cancelled: make another one"),
     derive = "PartialEq"
+)]
+#[x_kube(
+    validation = Rule::new("!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)")
+        .message("a request that was cancelled stays cancelled: make another one")
+        .field_path(".cancel")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MigrationRequestSpec {

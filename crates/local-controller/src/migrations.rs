@@ -221,6 +221,9 @@ impl Migrations {
             MigrationWait::TooSoon { .. } => {
                 "minSecondsBetween of the policy: the last migration is too recent"
             }
+            MigrationWait::TooYoung { .. } => {
+                "the pod is new on its node, which asks its pods to leave: cordon it"
+            }
             MigrationWait::UnknownPolicy => self.unknown_policy().unwrap_or_default(),
         }
         .to_owned()

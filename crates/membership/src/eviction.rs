@@ -1,6 +1,6 @@
 //! Asks the controller of LocalReplicaSets to evict pods (L18): by an annotation on a pod, or a label on a node.
 
-use fedrs_api::{LocalReplicaSet, annotations::EVICT};
+use fedrs_api::{LocalReplicaSet, MigrationPhase, annotations::EVICT};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Resource;
 use serde_json::{Value, json};
@@ -31,6 +31,9 @@ pub enum EvictionError {
     /// Another controller, or none, has the pod.
     #[error("{0} belongs to no LocalReplicaSet: `kubectl delete` or `kubectl drain` remove it")]
     ForeignPod(String),
+    /// A MigrationRequest that is to be cancelled has ended.
+    #[error("{0} has ended: {1}")]
+    Ended(String, MigrationPhase),
 }
 
 /// Sets or removes the annotation on a pod of a LocalReplicaSet.

@@ -1,6 +1,6 @@
 //! Asks the controller of LocalReplicaSets to move pods off their nodes (M1), and reads how far that is: MigrationRequests.
 
-use fedrs_api::{MigrationRequest, MigrationRequestSpec};
+use fedrs_api::{MigrationPhase, MigrationRequest, MigrationRequestSpec};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::{Node, Pod},
@@ -79,10 +79,14 @@ pub async fn cancel(
     (namespace, name): (&str, &str),
 ) -> Result<(), EvictionError> {
     let object = ObjectRef::namespaced::<MigrationRequest>(namespace, name);
-    let live = cluster.get(&object).await?;
-    if live.is_none() {
-        let named = format!("migrationrequest {namespace}/{name}");
+    let named = format!("migrationrequest {namespace}/{name}");
+    let Some(live) = cluster.get(&object).await? else {
         return Err(EvictionError::NotFound(named));
+    };
+    let phase = live["status"]["phase"].as_str();
+    let phase = phase.and_then(MigrationPhase::parse);
+    if let Some(end) = phase.filter(|phase| phase.is_end()) {
+        return Err(EvictionError::Ended(named, end));
     }
     let write = Write::Patch(json!({ "spec": { "cancel": true } }));
     cluster.write(&object, &write, WriteMode::Persist).await?;

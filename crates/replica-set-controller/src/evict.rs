@@ -46,12 +46,13 @@ pub(crate) fn begin<'a>(
         is_requested && member.pod.is_owned() && is_new
     });
     let mut requested: Vec<_> = requested.collect();
-    requested.retain(|member| {
-        let until = stays_until(member, now);
-        until.is_none_or(|until| {
-            next.at(until, now);
+    requested.retain(|member| match stays_until(member, now) {
+        Some(until) => {
+            let reason = MigrationWait::TooYoung { until };
+            waits.push(waiting_of(member, reason, next, now));
             false
-        })
+        }
+        None => true,
     });
     record_those_of_others(members, record, now);
     let mut gate = Gate::of(set, members, (record, places), now);

@@ -41,6 +41,11 @@ pub enum MigrationWait<'a> {
         /// Until when.
         until: Timestamp,
     },
+    /// The pod is new on a node that evicts its pods (L18).
+    TooYoung {
+        /// Until when.
+        until: Timestamp,
+    },
     /// The MigrationPolicy of the set is not known.
     UnknownPolicy,
 }
@@ -50,7 +55,7 @@ impl MigrationWait<'_> {
     #[must_use]
     pub fn until(self) -> Option<Timestamp> {
         match self {
-            Self::TooSoon { until } => Some(until),
+            Self::TooSoon { until } | Self::TooYoung { until } => Some(until),
             _ => None,
         }
     }

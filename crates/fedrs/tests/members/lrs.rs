@@ -385,6 +385,8 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
         format!("migrationrequest/{name} canceled\n")
     );
     until_listed(&names[1], "Cancelled").await;
+    let outcome = fedrs(&format!("migrate cancel {name}")).await.failed();
+    outcome.contains(&["has ended: Cancelled"]);
     let outcome = fedrs("migrate node gone").await.failed();
     outcome.contains(&["node gone not found"]);
     let outcome = fedrs("migrate pod gone").await.failed();

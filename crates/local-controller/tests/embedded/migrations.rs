@@ -227,6 +227,10 @@ async fn m1_a_migration_waits_for_a_rollout_and_is_cancelled_by_its_request() {
     assert_eq!(waiting["message"], "the set is being updated");
     let cancel = json!({ "spec": { "cancel": true } });
     world.patch(&format!("{REQUESTS}/one"), &cancel).await;
+    let again = json!({ "spec": { "cancel": false } });
+    let refused = world.try_patch(&format!("{REQUESTS}/one"), &again).await;
+    let expected = "spec.cancel: Invalid value: a request that was cancelled stays cancelled: make another one";
+    assert!(refused.unwrap_err().to_string().contains(expected));
     reaches(&world, "one", "Cancelled").await;
     world.settle(3).await;
     assert_eq!(world.status().await["waitingEvictions"], Value::Null);

@@ -210,7 +210,11 @@ impl World {
     }
 
     pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Value {
-        calls::merge_patch(&self.client, path, patch).await.unwrap()
+        self.try_patch(path, patch).await.unwrap()
+    }
+
+    pub(crate) async fn try_patch(&self, path: &str, patch: &Value) -> kube::Result<Value> {
+        calls::merge_patch(&self.client, path, patch).await
     }
 
     pub(crate) async fn delete(&self, path: &str, options: &Value) {
