@@ -72,7 +72,7 @@ async fn l1_join_installs_the_controller_and_a_repeated_join_changes_what_is_ask
         "member  customresourcedefinition/localreplicasets.fedrs.dev created",
         "member  deployment/fedrs-replica-set-controller created",
     ]);
-    assert_eq!(outcome.count("created"), 16, "{}", outcome.text);
+    assert_eq!(outcome.count("created"), 18, "{}", outcome.text);
     let all = objects(eu);
     assert!(has_crd(eu) && all.iter().all(Option::is_some));
     let role = eu
