@@ -321,7 +321,7 @@ impl Executor {
         has_failed
     }
 
-    /// Writes the status of a request that is as it was decided from. Whether it is known what it is now.
+    /// Writes the status of a request that is as it was decided from. Returns whether it is written, or has changed in the meantime.
     pub(crate) async fn write_request_status(
         &self,
         request: &RequestObject,
@@ -337,8 +337,8 @@ impl Executor {
                 true
             }
             Err(error) => {
-                self.failed_request(&path, &error);
-                self.refresh_request(namespace, name).await
+                let is_outdated = self.failed_request(&path, &error);
+                self.refresh_request(namespace, name).await && is_outdated
             }
         }
     }
@@ -396,12 +396,14 @@ impl Executor {
         true
     }
 
-    pub(crate) fn failed_request(&self, path: &str, error: &CallError) {
+    /// Whether it only failed because the request is not what was known of it.
+    pub(crate) fn failed_request(&self, path: &str, error: &CallError) -> bool {
         let is_outdated = error.is_failed_test() || matches!(error.code(), Some(404 | 409));
         if !is_outdated {
             self.metrics.failed_requests.inc();
             tracing::warn!(path, %error, "failed to write or read a MigrationRequest");
         }
+        is_outdated
     }
 }
 

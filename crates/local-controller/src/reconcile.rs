@@ -233,8 +233,10 @@ impl Reconciler {
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
         let again = (!may_get_pods || executed.iter().any(is_outdated)).then_some(RETRY);
         let of = (entry, &migrations);
-        let migrating = (self.executor).write_migrations(of, (&set, &pods), &plan, now);
-        let again = again.or(migrating.await.then_some(RETRY));
+        if !memory.migrations.waits() {
+            let written = (self.executor).write_migrations(of, (&set, &pods), &plan, now);
+            memory.migrations.record(written.await);
+        }
         let report = status(memory);
         let publish = self
             .publisher

@@ -66,7 +66,7 @@ async fn delete(executor: &Executor, request: &RequestObject) {
     let deleted = calls::delete(&executor.client, &path, &options);
     match executor.call(deleted).await {
         Ok(_) => _ = executor.show(|state| state.remove_request(namespace, name)),
-        Err(error) => executor.failed_request(&path, &error),
+        Err(error) => _ = executor.failed_request(&path, &error),
     }
 }
 

@@ -48,11 +48,13 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
             _ => None,
         });
         let mut live = pods.iter().filter(|pod| pod.is_live());
+        // A pod that has ended does not run anywhere (C8).
+        let present = pods.iter().filter(|pod| pod.life != Life::Terminated);
         Self {
             set,
             record: &plan.record,
-            by_uid: pods.iter().map(|pod| (pod.uid, pod)).collect(),
-            by_name: pods.iter().map(|pod| (pod.name, pod)).collect(),
+            by_uid: present.clone().map(|pod| (pod.uid, pod)).collect(),
+            by_name: present.map(|pod| (pod.name, pod)).collect(),
             waits: waits.collect(),
             has_unplaced: plan.account.missing > 0 || live.any(|pod| pod.node.is_none()),
             now,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{HISTORY, SET, World, image, seconds, set, text};
+use crate::world::{HISTORY, PODS, SET, World, image, seconds, set, text};
 
 const POLICIES: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/migrationpolicies";
 const REQUESTS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/migrationrequests";
@@ -338,4 +338,39 @@ async fn m10_pods_move_within_the_budget_of_the_policy() {
     );
     world.patch_set(&image("web:2")).await;
     world.settle(6).await;
+}
+
+/// Requests that can't be made hold up no pod, and are tried again less and less often.
+#[tokio::test(start_paused = true)]
+async fn m1_pods_move_also_while_no_request_can_be_made() {
+    let world = World::running(3, &json!({})).await;
+    world.create(POLICIES, &policy(&json!({}))).await;
+    let quota = json!({
+        "metadata": { "name": "none" },
+        "spec": { "hard": { "count/migrationrequests.fedrs.dev": "0" } },
+    });
+    world
+        .create("/api/v1/namespaces/shop/resourcequotas", &quota)
+        .await;
+    seconds(5).await;
+    let pods = world.pods().await;
+    let evict = json!({ "metadata": { "annotations": { "fedrs.dev/evict": "true" } } });
+    for pod in &pods[..2] {
+        world.patch(&format!("{PODS}/{}", pod.name), &evict).await;
+    }
+    world
+        .wait_until("the first has moved", 60, async |world: &World| {
+            let uids = world.uids().await;
+            let moved = |pod: &crate::world::Pod| uids.get(&pod.name) != Some(&pod.uid);
+            pods.iter().any(moved)
+        })
+        .await;
+    seconds(100).await;
+    world.writes();
+    seconds(600).await;
+    let writes = world.writes();
+    let tried = writes
+        .iter()
+        .filter(|write| write.contains("migrationrequests"));
+    assert!((8..30).contains(&tried.count()), "{writes:#?}");
 }

@@ -5,7 +5,7 @@ use fedrs_api::{
     RecreateRecord, ValidMigrationPolicy,
 };
 use replica_set_controller::{
-    Action, Asked, Eviction, MigrationStates, MigrationWait, Plan, Pod, Policy, Set, Wait,
+    Action, Asked, Eviction, Life, MigrationStates, MigrationWait, Plan, Pod, Policy, Set, Wait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -372,6 +372,7 @@ fn m15_a_pod_whose_deadline_has_passed_moves_whatever_holds_it_up() {
 #[case::begun(vec![asked(pod("a")), pod("b")], moved(0), MigrationPhase::Evicting)]
 #[case::drains(vec![draining(asked(pod("a")), -5), pod("b")], moved(-5), MigrationPhase::ShuttingDown)]
 #[case::leaves(vec![live("a", terminating(-5)), pod("b")], moved(-5), MigrationPhase::Evicting)]
+#[case::has_ended(vec![live("a", Life::Terminated), pod("b")], moved(-5), MigrationPhase::Placing)]
 #[case::gone(vec![pod("b")], moved(-5), MigrationPhase::Placing)]
 #[case::has_no_node(vec![Pod { uid: "a2", node: None, ..live("a", starting()) }, pod("b")], moved(-30), MigrationPhase::Placing)]
 #[case::starts(vec![Pod { uid: "a2", ..live("a", starting()) }, pod("b")], moved(-30), MigrationPhase::Starting)]
