@@ -19,13 +19,16 @@ const DISCOVERY_USER: &str = "system:serviceaccount:fedrs-system:fedrs-discovery
 const DISCOVERY_SECRET: &str = "discovery-b";
 
 /// Permissions that a run need not use.
-const USED_ELSEWHERE: [(&str, &str, &str); 6] = [
+const USED_ELSEWHERE: [(&str, &str, &str); 8] = [
     // Admission plugins check whether the user has them, where they are enabled.
     ("fedrs.dev", "federatedreplicasets/finalizers", "update"),
     ("fedrs.dev", "localreplicasets/finalizers", "update"),
     // After a watch that is late, or a write without an answer.
     ("", "nodes", "get"),
     ("policy", "poddisruptionbudgets", "get"),
+    ("fedrs.dev", "migrationrequests", "get"),
+    // A month after its end.
+    ("fedrs.dev", "migrationrequests", "delete"),
     // Beside a PodDisruptionBudget of a user.
     ("policy", "poddisruptionbudgets", "delete"),
     // Of a set with more old templates than its limit.

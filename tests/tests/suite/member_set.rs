@@ -42,7 +42,7 @@ impl MemberSet<'_> {
         }
     }
 
-    fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.collection(), self.name())
     }
 
