@@ -2,6 +2,8 @@
 
 use std::{borrow::Borrow, collections::HashSet, hash::Hash};
 
+use reflector::ResourceVersion;
+
 /// The progress of listing one kind.
 #[derive(Debug)]
 pub struct Listing<K = String> {
@@ -42,6 +44,24 @@ impl<K: Eq + Hash> Listing<K> {
         if self.is_active {
             self.shown.insert(id.to_owned());
         }
+    }
+
+    /// The list is complete, as of this version. Returns those of `known`, each with its id and version, that are gone: the list did not show
+    /// them, and they are not newer.
+    pub fn gone<'k, T>(
+        &mut self,
+        as_of: &str,
+        known: impl Iterator<Item = (T, K, &'k str)>,
+    ) -> Vec<T> {
+        let Some(shown) = self.end() else {
+            return Vec::new();
+        };
+        let as_of = ResourceVersion::parse(as_of);
+        let gone = known.filter(|(_, id, version)| {
+            let is_newer = as_of.is_older_than(ResourceVersion::parse(version));
+            !is_newer && !shown.contains(id)
+        });
+        gone.map(|(object, ..)| object).collect()
     }
 
     /// The list is complete. Returns what it has shown; `None` if nothing may count as gone.

@@ -133,6 +133,7 @@ impl LocalController {
             recorder,
             clock: self.clock.clone(),
             config: self.config.clone(),
+            default_policy: self.config.migration.default_policy(),
             memories: Memories::default(),
         })
     }

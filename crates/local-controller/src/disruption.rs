@@ -1,11 +1,8 @@
 //! The PodDisruptionBudget of a set: what is known of it, and its writes (L20).
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
-use controller_base::{
-    calls::{self, CallError},
-    retry::pause,
-};
+use controller_base::calls::{self, CallError};
 use fedrs_api::ValidLocalReplicaSet;
 use reflector::{Collection, ReflectorSettings};
 use replica_set_controller::{
@@ -13,9 +10,9 @@ use replica_set_controller::{
     budget_name, budget_path, budget_request,
 };
 use serde::de::IgnoredAny;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use crate::{entry::ValidSet, execute::Executor, store::Snapshot};
+use crate::{backoff::Backoff, entry::ValidSet, execute::Executor, store::Snapshot};
 
 /// The pods that are read in one request.
 const PAGE_SIZE: u32 = 500;
@@ -29,20 +26,12 @@ pub(crate) struct BudgetMemory {
     pub(crate) is_unanswered: bool,
     /// Why the last write failed.
     pub(crate) failure: Option<String>,
-    failures: u32,
-    retry_at: Option<Instant>,
+    pub(crate) backoff: Backoff,
 }
 
 impl BudgetMemory {
-    /// The time until a failed write is tried again.
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
-        let retry_at = self.retry_at?;
-        Some(retry_at.saturating_duration_since(Instant::now()))
-    }
-
     fn fail(&mut self, error: &CallError) {
-        self.retry_at = Some(Instant::now() + pause(self.failures));
-        self.failures = self.failures.saturating_add(1);
+        self.backoff.fail();
         self.failure = Some(error.to_string());
     }
 
@@ -142,7 +131,7 @@ impl Executor {
             memory.succeed();
             return false;
         };
-        if memory.retry_after().is_some_and(|after| !after.is_zero()) {
+        if memory.backoff.waits() {
             return false;
         }
         let request = budget_request(set, budgets.ours, change);

@@ -32,8 +32,8 @@ pub(crate) trait WatchedKind: DeserializeOwned + Versioned + Send + 'static {
     fn listing(state: &mut State) -> &mut Listing;
     /// A list is complete, as of this version.
     fn end(state: &mut State, version: &str) -> Changed;
-    /// One that can't be read was deleted.
-    fn forget(_state: &mut State, _object: &InvalidObject) -> Changed {
+    /// The one of this name was deleted. Of a kind that is known by its uid, nothing follows.
+    fn remove(_state: &mut State, _namespace: &str, _name: &str) -> Changed {
         Changed::new()
     }
 }
@@ -58,11 +58,8 @@ impl WatchedKind for SetObject {
         state.end_sets(version)
     }
 
-    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
-        match (&object.namespace, &object.name) {
-            (Some(namespace), Some(name)) => state.remove_set(&SetKey::new(&**namespace, &**name)),
-            _ => Changed::new(),
-        }
+    fn remove(state: &mut State, namespace: &str, name: &str) -> Changed {
+        state.remove_set(&SetKey::new(namespace, name))
     }
 }
 
@@ -161,11 +158,8 @@ impl WatchedKind for BudgetObject {
         state.end_budgets(version)
     }
 
-    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
-        match (&object.namespace, &object.name) {
-            (Some(namespace), Some(name)) => state.remove_budget(namespace, name),
-            _ => Changed::new(),
-        }
+    fn remove(state: &mut State, namespace: &str, name: &str) -> Changed {
+        state.remove_budget(namespace, name)
     }
 }
 
@@ -179,7 +173,7 @@ impl WatchedKind for PolicyObject {
 
     fn delete(self, state: &mut State) -> Changed {
         let (namespace, name) = self.id();
-        state.remove_policy(namespace, name)
+        Self::remove(state, namespace, name)
     }
 
     fn listing(state: &mut State) -> &mut Listing {
@@ -190,11 +184,8 @@ impl WatchedKind for PolicyObject {
         state.end_policies(version)
     }
 
-    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
-        match (&object.namespace, &object.name) {
-            (Some(namespace), Some(name)) => state.remove_policy(namespace, name),
-            _ => Changed::new(),
-        }
+    fn remove(state: &mut State, namespace: &str, name: &str) -> Changed {
+        state.remove_policy(namespace, name)
     }
 }
 
@@ -208,7 +199,7 @@ impl WatchedKind for RequestObject {
 
     fn delete(self, state: &mut State) -> Changed {
         let (namespace, name) = self.id();
-        state.remove_request(namespace, name)
+        Self::remove(state, namespace, name)
     }
 
     fn listing(state: &mut State) -> &mut Listing {
@@ -219,11 +210,8 @@ impl WatchedKind for RequestObject {
         state.end_requests_list(version)
     }
 
-    fn forget(state: &mut State, object: &InvalidObject) -> Changed {
-        match (&object.namespace, &object.name) {
-            (Some(namespace), Some(name)) => state.remove_request(namespace, name),
-            _ => Changed::new(),
-        }
+    fn remove(state: &mut State, namespace: &str, name: &str) -> Changed {
+        state.remove_request(namespace, name)
     }
 }
 
@@ -290,7 +278,10 @@ impl<T: WatchedKind> EventHandler<T> for Handler<T> {
     fn on_invalid(&mut self, object: &InvalidObject) {
         tracing::warn!(kind = T::KIND, error = %object, "skipped an object that can't be read");
         if object.deleted {
-            self.update(|state| T::forget(state, object));
+            let (namespace, name) = (&object.namespace, &object.name);
+            if let (Some(namespace), Some(name)) = (namespace, name) {
+                self.update(|state| T::remove(state, namespace, name));
+            }
         } else {
             self.store.update(|state| T::listing(state).unreadable());
         }

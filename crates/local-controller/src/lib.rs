@@ -10,6 +10,7 @@
 //! Responses go into the store at once, and what is older than the store is ignored: a step never decides from a view that lacks
 //! what the controller has done. So a late watch neither creates nor deletes twice.
 
+mod backoff;
 mod config;
 mod controller;
 mod deployment;

@@ -13,7 +13,9 @@ use parking_lot::Mutex;
 use replica_set_controller::{Pod, SlowStart};
 use tokio::time::Instant;
 
-use crate::{disruption::BudgetMemory, key::SetKey, report::Progress, store::Snapshot};
+use crate::{
+    backoff::Backoff, disruption::BudgetMemory, key::SetKey, report::Progress, store::Snapshot,
+};
 
 /// What is known of one set.
 #[derive(Debug, Default)]
@@ -46,36 +48,6 @@ pub(crate) struct Memory {
     pub(crate) migrations: Backoff,
     /// Events that are recorded once: of an invalid spec or status.
     pub(crate) reported: Option<String>,
-}
-
-/// When something that failed is tried again.
-#[derive(Debug, Default)]
-pub(crate) struct Backoff {
-    failures: u32,
-    retry_at: Option<Instant>,
-}
-
-impl Backoff {
-    /// Whether it has to wait.
-    pub(crate) fn waits(&self) -> bool {
-        self.retry_at.is_some_and(|at| at > Instant::now())
-    }
-
-    /// What became of it.
-    pub(crate) fn record(&mut self, has_failed: bool) {
-        if !has_failed {
-            *self = Self::default();
-            return;
-        }
-        self.retry_at = Some(Instant::now() + pause(self.failures));
-        self.failures = self.failures.saturating_add(1);
-    }
-
-    /// The time until it is tried again.
-    fn retry_after(&self) -> Option<Duration> {
-        let retry_at = self.retry_at?;
-        Some(retry_at.saturating_duration_since(Instant::now()))
-    }
 }
 
 /// A revision that is kept, and what was kept beside it.
@@ -170,7 +142,7 @@ impl Memory {
     /// How long until what failed beside the pods is tried again: a revision, the PodDisruptionBudget, or MigrationRequests.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         let revision = (self.keep_at).map(|at| at.saturating_duration_since(Instant::now()));
-        let others = [self.budget.retry_after(), self.migrations.retry_after()];
+        let others = [&self.budget.backoff, &self.migrations].map(Backoff::retry_after);
         revision
             .into_iter()
             .chain(others.into_iter().flatten())

@@ -1,65 +1,55 @@
 //! The migrations of a set's pods: what MigrationRequests and the MigrationPolicy ask for, before a step, and how far each is, after it.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use controller_base::calls::{self, CallError};
+use controller_base::{
+    calls::{self, CallError},
+    watchdog::Watched,
+};
 use fedrs_api::{
     MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
     ValidMigrationPolicy, names, pluralize,
 };
+use futures::future::{join, join_all};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{
-    Asked, Eviction, EvictionBy, MigrationState, MigrationStates, MigrationWait, Plan, Pod, Policy,
-    Set,
+    Eviction, EvictionBy, Life, MigrationState, MigrationStates, MigrationWait, Plan, Pod, Policy,
+    RequestedMigration, Set,
 };
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    config::MigrationConfig,
-    entry::Entry,
-    execute::Executor,
-    migration_object::{self, RequestObject},
+    config::MigrationConfig, entry::Entry, execute::Executor, migration_object::RequestObject,
     store::Snapshot,
 };
 
-/// What is asked of a set.
+/// The MigrationPolicy of a set, and the MigrationRequests of its pods that have not ended.
 pub(crate) struct Migrations {
-    /// The policy that counts; `Err` says why it is not known.
+    /// `Err` says why the policy is not known.
     policy: Result<Option<Arc<ValidMigrationPolicy>>, String>,
-    /// The requests of pods that exist, by the uid of the pod.
-    of_pods: HashMap<String, Vec<Arc<RequestObject>>>,
-    requests: Vec<Arc<RequestObject>>,
+    /// The requests by the uid of their pod, which may be gone.
+    of_pods: BTreeMap<String, Vec<Arc<RequestObject>>>,
     /// After how long a pod is moved whatever holds it up (M15).
     deadline: Duration,
 }
 
 impl Migrations {
-    pub(crate) fn of(snapshot: &Snapshot, config: &MigrationConfig) -> Self {
-        let policy = policy_of(snapshot, config);
+    /// Those of `snapshot`. `default_policy` is of sets that have none.
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        default_policy: Option<&Arc<ValidMigrationPolicy>>,
+        config: &MigrationConfig,
+    ) -> Self {
+        let policy = snapshot.policy.clone();
+        let policy = policy.map(|own| own.or_else(|| default_policy.cloned()));
         let own = policy.as_ref().ok().and_then(Option::as_ref);
         let shorter = own.and_then(|policy| policy.deadline);
-        let requests = snapshot.requests.clone();
-        let mut of_pods: HashMap<String, Vec<Arc<RequestObject>>> = HashMap::new();
-        let by_name: HashMap<&str, &str> = if requests.is_empty() {
-            HashMap::new()
-        } else {
-            let pods = snapshot.pods.iter();
-            pods.map(|(uid, pod)| (pod.name(), &**uid)).collect()
-        };
-        for request in &requests {
-            let named = || by_name.get(request.pod_name()).copied();
-            if let Some(uid) = request.pod_uid().or_else(named) {
-                let of_pod = of_pods.entry(uid.to_owned()).or_default();
-                of_pod.push(Arc::clone(request));
-            }
-        }
         Self {
-            policy,
-            of_pods,
-            requests,
+            of_pods: by_pod(snapshot),
             deadline: shorter.map_or(config.deadline, |shorter| shorter.min(config.deadline)),
+            policy,
         }
     }
 
@@ -83,8 +73,8 @@ impl Migrations {
         Some(&policy.per_shard.as_ref()?.label)
     }
 
-    /// Adds to the facts of the pods what is asked.
-    pub(crate) fn ask<'a>(&self, snapshot: &'a Snapshot, pods: &mut [Pod<'a>]) {
+    /// Adds the requests to the facts of the pods.
+    pub(crate) fn add_to<'a>(&self, snapshot: &'a Snapshot, pods: &mut [Pod<'a>]) {
         let label = self.shard_label();
         for pod in pods {
             if let Some(label) = label {
@@ -92,31 +82,34 @@ impl Migrations {
                 pod.shard = labels.and_then(|labels| labels.get(label).map(String::as_str));
             }
             for request in self.of_pods.get(pod.uid).into_iter().flatten() {
-                if request.0.spec.cancel {
-                    continue;
-                }
-                let asked = Asked {
-                    deadline: self.deadline_of(request),
-                    is_compaction: request.is_compaction(),
-                };
-                let is_asked = pod.eviction.is_some();
-                if request.follows_its_cause() && !is_asked {
-                    continue;
-                }
-                if !request.follows_its_cause() {
-                    let by = match request.0.spec.cause {
-                        MigrationCause::Node => Eviction::Involuntary,
-                        _ => Eviction::Voluntary,
-                    };
-                    pod.eviction = Some(pod.eviction.map_or(by, |other| other.min(by)));
-                    pod.eviction_by = EvictionBy::Pod;
-                }
-                pod.migration = Some(pod.migration.map_or(asked, |other| Asked {
-                    deadline: other.deadline.min(asked.deadline),
-                    is_compaction: other.is_compaction && asked.is_compaction,
-                }));
+                self.add_request(request, pod);
             }
         }
+    }
+
+    fn add_request(&self, request: &RequestObject, pod: &mut Pod<'_>) {
+        if request.0.spec.cancel {
+            return;
+        }
+        if !request.follows_its_cause() {
+            let by = match request.0.spec.cause {
+                MigrationCause::Node => Eviction::Involuntary,
+                _ => Eviction::Voluntary,
+            };
+            pod.eviction = pod.eviction.into_iter().chain([by]).min();
+            pod.eviction_by = EvictionBy::Pod;
+        } else if pod.eviction.is_none() {
+            return;
+        }
+        let new = RequestedMigration {
+            deadline: self.deadline_of(request),
+            is_compaction: request.is_compaction(),
+        };
+        let merged = pod.migration.map_or(new, |other| RequestedMigration {
+            deadline: other.deadline.min(new.deadline),
+            is_compaction: other.is_compaction && new.is_compaction,
+        });
+        pod.migration = Some(merged);
     }
 
     fn deadline_of(&self, request: &RequestObject) -> Timestamp {
@@ -127,28 +120,25 @@ impl Migrations {
     }
 
     /// The requests whose statuses have changed, with these.
-    fn changed<'r>(
-        &'r self,
+    fn changed(
+        &self,
         set: &Set<'_>,
         states: &MigrationStates<'_, '_>,
         now: Timestamp,
-    ) -> Vec<(&'r RequestObject, MigrationRequestStatus)> {
-        let uids = self.of_pods.iter().flat_map(|(uid, requests)| {
-            let named = requests.iter().map(|request| request.uid());
-            named.map(|request| (request, &**uid))
+    ) -> Vec<(&RequestObject, MigrationRequestStatus)> {
+        let requests = self.of_pods.iter().flat_map(|(uid, requests)| {
+            let of_pod = requests.iter().map(|request| &**request);
+            of_pod.map(move |request| (uid, request))
         });
-        let uids: HashMap<&str, &str> = uids.collect();
-        let changed = self.requests.iter().filter_map(|request| {
-            let pod_uid = uids.get(request.uid())?;
+        let changed = requests.filter_map(|(uid, request)| {
             let previous = request.status().cloned().unwrap_or_default();
             let has_begun = !matches!(
                 previous.phase,
                 None | Some(MigrationPhase::Requested | MigrationPhase::WaitingForBudget)
             );
-            let state = states.of(pod_uid, request.pod_name(), has_begun);
-            let deadline = self.deadline_of(request);
-            let status = self.status(set, (request, pod_uid), &state, (&previous, deadline), now);
-            (status != previous).then_some((&**request, status))
+            let state = states.of(uid, request.pod_name(), has_begun);
+            let status = self.status(set, (request, uid), &state, &previous, now);
+            (status != previous).then_some((request, status))
         });
         changed.collect()
     }
@@ -158,16 +148,19 @@ impl Migrations {
         set: &Set<'_>,
         (request, pod_uid): (&RequestObject, &str),
         state: &MigrationState<'_>,
-        (previous, deadline): (&MigrationRequestStatus, Timestamp),
+        previous: &MigrationRequestStatus,
         now: Timestamp,
     ) -> MigrationRequestStatus {
         let successor = state.successor;
         let mut status = MigrationRequestStatus {
             message: self.message(request, state),
             until: state.wait.and_then(MigrationWait::until).map(Time),
-            deadline: Some(Time(deadline)),
+            deadline: Some(Time(self.deadline_of(request))),
             replica_set: set.name.to_owned(),
             pod_uid: pod_uid.to_owned(),
+            node: state
+                .node
+                .map_or_else(|| previous.node.clone(), str::to_owned),
             new_pod: successor.map_or_else(String::new, |pod| pod.name.to_owned()),
             new_node: successor
                 .and_then(|pod| pod.node)
@@ -193,7 +186,7 @@ impl Migrations {
                 .map_or_else(String::new, |wait| self.waits_for(wait)),
             MigrationPhase::ShuttingDown => "clients leave the pod (spec.drainSeconds)".to_owned(),
             MigrationPhase::Placing => {
-                "the pod in its place has no node: the scheduler goes on looking for one".to_owned()
+                "the pod in its place waits for a node: the scheduler keeps trying".to_owned()
             }
             MigrationPhase::Cancelled if request.0.spec.cancel => "spec.cancel is set".to_owned(),
             MigrationPhase::Cancelled => {
@@ -236,25 +229,27 @@ impl Migrations {
         }
         let asked = pods.iter().filter(|pod| pod.eviction.is_some());
         let has_none = |pod: &&Pod<'_>| !self.of_pods.contains_key(pod.uid);
-        let live = |pod: &&Pod<'_>| matches!(pod.life, replica_set_controller::Life::Live(_));
+        let live = |pod: &&Pod<'_>| matches!(pod.life, Life::Live(_));
         let pods = asked.filter(has_none).filter(live);
         pods.map(|pod| request_of(entry, pod)).collect()
     }
 }
 
-/// The policy that counts.
-fn policy_of(
-    snapshot: &Snapshot,
-    config: &MigrationConfig,
-) -> Result<Option<Arc<ValidMigrationPolicy>>, String> {
-    let named = snapshot.policy.clone()?;
-    let Some((name, migration_object::Policy { valid, .. })) = named else {
-        return Ok(config.default_policy());
-    };
-    valid.map(Some).map_err(|errors| {
-        let error = errors.first().map(ToString::to_string).unwrap_or_default();
-        format!("MigrationPolicy {name} is invalid: {error}")
-    })
+/// The requests of a snapshot by the uid of their pod: the one that they name, or the one that has its name now.
+fn by_pod(snapshot: &Snapshot) -> BTreeMap<String, Vec<Arc<RequestObject>>> {
+    let mut of_pods: BTreeMap<String, Vec<Arc<RequestObject>>> = BTreeMap::new();
+    for request in &snapshot.requests {
+        let named = || {
+            let mut pods = snapshot.pods.values();
+            let pod = pods.find(|pod| pod.name() == request.pod_name())?;
+            Some(pod.uid())
+        };
+        if let Some(uid) = request.pod_uid().or_else(named) {
+            let of_pod = of_pods.entry(uid.to_owned()).or_default();
+            of_pod.push(Arc::clone(request));
+        }
+    }
+    of_pods
 }
 
 /// The request for a pod that its node, or a mark of its own, asks to leave.
@@ -295,30 +290,35 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
 }
 
 impl Executor {
-    /// Writes how far the migrations of a set are, and the requests that are missing. Returns whether something failed.
+    /// Writes how far the migrations of a set are, and the requests that are missing. Returns whether all of that is known now.
     pub(crate) async fn write_migrations(
         &self,
         (entry, migrations): (&Entry, &Migrations),
         (set, pods): (&Set<'_>, &[Pod<'_>]),
         plan: &Plan<'_>,
-        now: Timestamp,
+        (now, watched): (Timestamp, &Watched),
     ) -> bool {
-        let mut has_failed = false;
-        if !migrations.requests.is_empty() {
+        let changed = if migrations.of_pods.is_empty() {
+            Vec::new()
+        } else {
             let states = MigrationStates::new(set, pods, plan, now);
-            for (request, mut status) in migrations.changed(set, &states, now) {
-                if status.node.is_empty() {
-                    let pod = pods.iter().find(|pod| pod.uid == status.pod_uid);
-                    let node = pod.and_then(|pod| pod.node);
-                    status.node = node.map_or_else(String::new, |node| node.name.to_owned());
-                }
-                has_failed |= !self.write_request_status(request, &status).await;
-            }
-        }
-        for request in migrations.missing(entry, pods) {
-            has_failed |= !self.create_request(request).await;
-        }
-        has_failed
+            migrations.changed(set, &states, now)
+        };
+        let statuses = changed.iter().map(async |(request, status)| {
+            let _permit = self.permits.acquire().await.expect("it is never closed");
+            let is_known = self.write_request_status(request, status).await;
+            watched.beat();
+            is_known
+        });
+        let missing = migrations.missing(entry, pods).into_iter();
+        let created = missing.map(async |request| {
+            let _permit = self.permits.acquire().await.expect("it is never closed");
+            let is_known = self.create_request(request).await;
+            watched.beat();
+            is_known
+        });
+        let (statuses, created) = join(join_all(statuses), join_all(created)).await;
+        statuses.into_iter().chain(created).all(|is_known| is_known)
     }
 
     /// Writes the status of a request that is as it was decided from. Returns whether it is written, or has changed in the meantime.

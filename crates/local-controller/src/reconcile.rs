@@ -14,7 +14,7 @@ use controller_base::{
     event_recorder::{EventRecorder, InvolvedObject},
     watchdog::Watched,
 };
-use fedrs_api::{LocalEventReason, LocalReplicaSetStatus, names};
+use fedrs_api::{LocalEventReason, LocalReplicaSetStatus, ValidMigrationPolicy, names};
 use jiff::Timestamp;
 use kube::Client;
 use planted_bugs::{PlantedBug, is_planted};
@@ -55,6 +55,8 @@ pub(crate) struct Reconciler {
     pub(crate) recorder: EventRecorder,
     pub(crate) clock: Clock,
     pub(crate) config: LocalControllerConfig,
+    /// The MigrationPolicy of sets that have none.
+    pub(crate) default_policy: Option<Arc<ValidMigrationPolicy>>,
     pub(crate) memories: Memories,
 }
 
@@ -158,9 +160,10 @@ impl Reconciler {
         }
         let budgets = Budgets::of(snapshot, valid);
         let disruptions = budgets.disruptions(&valid.set, &memory.budget);
-        let migrations = Migrations::of(snapshot, &self.config.migration);
+        let default_policy = self.default_policy.as_ref();
+        let migrations = Migrations::of(snapshot, default_policy, &self.config.migration);
         let mut pods = facts(snapshot, valid, self.clock.now());
-        migrations.ask(snapshot, &mut pods);
+        migrations.add_to(snapshot, &mut pods);
         let Ok(changes) = self.changes(entry, valid, &pods, memory).await else {
             return Some(RETRY);
         };
@@ -234,8 +237,13 @@ impl Reconciler {
         let again = (!may_get_pods || executed.iter().any(is_outdated)).then_some(RETRY);
         let of = (entry, &migrations);
         if !memory.migrations.waits() {
-            let written = (self.executor).write_migrations(of, (&set, &pods), &plan, now);
-            memory.migrations.record(written.await);
+            let at = (now, watched);
+            let written = (self.executor).write_migrations(of, (&set, &pods), &plan, at);
+            if written.await {
+                memory.migrations.succeed();
+            } else {
+                memory.migrations.fail();
+            }
         }
         let report = status(memory);
         let publish = self

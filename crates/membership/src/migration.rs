@@ -15,7 +15,7 @@ use crate::{
     object::{ObjectRef, Write, WriteMode},
 };
 
-/// What is asked of a pod.
+/// The options of a MigrationRequest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MigrationOptions {
     /// Why, for people.
@@ -50,7 +50,8 @@ pub async fn request_pod(
     if !is_of_local_set(&json!(pod)) {
         return Err(EvictionError::ForeignPod(named));
     }
-    Ok(request(cluster, &pod, options).await?)
+    let known = listed(cluster, Some(namespace)).await?;
+    Ok(request(cluster, &pod, &known, options).await?)
 }
 
 /// Asks all pods of LocalReplicaSets on a node to leave it. Returns whether the node is cordoned, too.
@@ -66,9 +67,10 @@ pub async fn request_node(
     let pods: Api<Pod> = Api::all(cluster.client());
     let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
     let pods = cluster.call("list pods", pods.list(&on_node)).await?;
+    let known = listed(cluster, None).await?;
     let mut requested = Vec::new();
     for pod in pods.items.iter().filter(|pod| is_of_local_set(&json!(pod))) {
-        requested.push(request(cluster, pod, options).await?);
+        requested.push(request(cluster, pod, &known, options).await?);
     }
     Ok((requested, spec.unschedulable == Some(true)))
 }
@@ -117,15 +119,15 @@ async fn listed(
     Ok(cluster.call("list migrationrequests", listed).await?.items)
 }
 
-/// The request of a person for the pod: the one that has not ended, or a new one.
+/// The request of a person for the pod: the one of the `known` that has not ended, or a new one.
 async fn request(
     cluster: &ClusterClient,
     pod: &Pod,
+    known: &[MigrationRequest],
     options: &MigrationOptions,
 ) -> Result<Requested, RequestError> {
     let namespace = pod.namespace().unwrap_or_default();
     let (name, uid) = (pod.name_any(), pod.uid());
-    let open = listed(cluster, Some(&namespace)).await?;
     let is_open = |request: &&MigrationRequest| {
         let status = request.status.as_ref();
         let has_ended = status.is_some_and(|status| status.ended().is_some());
@@ -138,7 +140,7 @@ async fn request(
         request,
         is_old,
     };
-    if let Some(open) = open.iter().find(is_open) {
+    if let Some(open) = known.iter().find(is_open) {
         return Ok(requested(open.name_any(), true));
     }
     let spec = MigrationRequestSpec {

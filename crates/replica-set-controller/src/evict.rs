@@ -10,7 +10,7 @@ use crate::{
     account::Budget,
     drain,
     group::{Group, Member},
-    migration::{Gate, MigrationWait},
+    migration::{Allowance, MigrationWait},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
     pod::EvictionBy,
@@ -55,8 +55,8 @@ pub(crate) fn begin<'a>(
         None => true,
     });
     record_those_of_others(members, record, now);
-    let mut gate = Gate::of(set, members, (record, places), now);
-    if !gate.waits_for_updates() {
+    let mut allowance = Allowance::of(set, members, (record, places), now);
+    if !set.migration.waits_for_updates() {
         for member in &requested {
             let recorded = record.evictions.entry(member.pod.uid.to_owned());
             recorded.or_insert_with(|| EvictionRecord::requested(now));
@@ -69,8 +69,8 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        let is_forced = gate.is_forced(member);
-        let held = gate.hold(member, &budget.account, record);
+        let is_forced = allowance.is_forced(member);
+        let held = allowance.hold(member, &budget.account, record);
         if let Some(reason) = held.filter(|_| !is_forced) {
             waits.push(waiting_of(member, reason, next, now));
             continue;
@@ -81,7 +81,7 @@ pub(crate) fn begin<'a>(
             waits.push(waiting_of(member, MigrationWait::Budget, next, now));
             continue;
         }
-        gate.begin(member, record);
+        allowance.begin(member, record);
         budget.take(member, Group::MarkedRemove);
     }
     (waiting > 0).then(|| Wait::Budget {

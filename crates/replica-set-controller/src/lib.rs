@@ -88,7 +88,9 @@ pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
-pub use pod::{Asked, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness};
+pub use pod::{
+    Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RequestedMigration,
+};
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use policy::Policy;
 pub use request::{Request, Requests, Verb, open_gate};

@@ -62,7 +62,7 @@ impl MigrationWait<'_> {
 }
 
 /// What a policy allows in this step.
-pub(crate) struct Gate<'s, 'a> {
+pub(crate) struct Allowance<'s, 'a> {
     set: &'s Set<'a>,
     is_rolling: bool,
     /// Pods of each shard that are unavailable.
@@ -70,7 +70,7 @@ pub(crate) struct Gate<'s, 'a> {
     now: Timestamp,
 }
 
-impl<'s, 'a> Gate<'s, 'a> {
+impl<'s, 'a> Allowance<'s, 'a> {
     pub(crate) fn of(
         set: &'s Set<'a>,
         members: &[Member<'a>],
@@ -91,19 +91,14 @@ impl<'s, 'a> Gate<'s, 'a> {
             }
         }
         let is_outdated = |member: &Member<'_>| member.is_outdated && member.pod.is_live();
-        let has_updates = !record.updates.is_empty() || members.iter().any(is_outdated);
+        let has_updates = || !record.updates.is_empty() || members.iter().any(is_outdated);
+        let waits = set.migration.waits_for_updates();
         Self {
             set,
-            is_rolling: set.may_update() && has_updates,
+            is_rolling: waits && set.may_update() && has_updates(),
             unavailable,
             now,
         }
-    }
-
-    /// Whether a pod waits for updates to end (M1). Without a policy it is the other way round (L19): its eviction is recorded at once, and
-    /// updates wait for it.
-    pub(crate) fn waits_for_updates(&self) -> bool {
-        !matches!(self.set.migration, Policy::None)
     }
 
     /// Whether its deadline has passed (M15).

@@ -24,6 +24,8 @@ pub struct MigrationState<'a> {
     pub is_stopped: bool,
     /// Whether it has begun because its deadline had passed (M15).
     pub is_forced: bool,
+    /// The node of the pod, while it is there.
+    pub node: Option<&'a str>,
     /// The pod in its place, if it is known which one that is.
     pub successor: Option<&'a Pod<'a>>,
 }
@@ -67,14 +69,17 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
     pub fn of(&self, uid: &str, name: &str, has_begun: bool) -> MigrationState<'a> {
         let eviction = self.record.evictions.get(uid);
         let is_begun = eviction.is_some_and(|eviction| eviction.begun);
+        let pod = self.by_uid.get(uid).copied();
+        let node = pod.and_then(|pod| pod.node).map(|node| node.name);
         let state = |phase, successor| MigrationState {
+            node,
             phase,
             wait: None,
             is_stopped: false,
             is_forced: eviction.is_some_and(|eviction| eviction.forced),
             successor,
         };
-        match self.by_uid.get(uid) {
+        match pod {
             Some(pod) if pod.is_live() && is_begun && pod.is_draining() => {
                 state(MigrationPhase::ShuttingDown, None)
             }

@@ -28,7 +28,7 @@ pub struct Pod<'a> {
     /// Where that is asked for.
     pub eviction_by: EvictionBy,
     /// The request for its migration, if there is one (M1).
-    pub migration: Option<Asked>,
+    pub migration: Option<RequestedMigration>,
     /// The value of the label by which its set's pods are grouped into shards (M6).
     pub shard: Option<&'a str>,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
@@ -61,7 +61,7 @@ pub(crate) const DRAINING: &str = "Draining";
 
 /// What a MigrationRequest asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedMigration {
     /// When the pod is moved whatever holds it up (M15).
     pub deadline: Timestamp,
     /// Whether it is asked for by compaction (M14).

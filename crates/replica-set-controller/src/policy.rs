@@ -13,3 +13,11 @@ pub enum Policy<'a> {
     /// This one: pods move under their names (M5).
     Is(&'a ValidMigrationPolicy),
 }
+
+impl Policy<'_> {
+    /// Whether a pod that has to leave its node waits for updates to end (M1). Without a policy it is the other way round (L19): its eviction
+    /// is recorded at once, and updates wait for it.
+    pub(crate) fn waits_for_updates(self) -> bool {
+        !matches!(self, Self::None)
+    }
+}

@@ -12,7 +12,6 @@ use crate::{
     order::{by_update, first},
     plan::{Purpose, Wait},
     pod::Pod,
-    policy::Policy,
     set::Set,
     speed,
     time::Next,
@@ -99,9 +98,10 @@ pub(crate) fn begin<'a>(
 /// MigrationPolicy it waits for the end of all updates, and so for its own.
 fn is_due(set: &Set<'_>, member: &Member<'_>, record: &LocalRecord) -> bool {
     let pod = member.pod;
-    let is_evicted = match set.migration {
-        Policy::None => pod.eviction.is_some(),
-        Policy::Unknown | Policy::Is(_) => is_evicted(pod, record),
+    let is_evicted = if set.migration.waits_for_updates() {
+        is_evicted(pod, record)
+    } else {
+        pod.eviction.is_some()
     };
     member.is_outdated
         && member.group != Group::MarkedRemove

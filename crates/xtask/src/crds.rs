@@ -7,21 +7,18 @@ use crate::generated::{Generated, with_copy};
 
 /// The files with their contents.
 pub(crate) fn generated() -> Generated {
-    let file = |crd| {
-        let path = format!("crd/{}.yaml", file_name(&crd));
+    let host = crd::all().into_iter().map(|crd| ("crd", crd));
+    let local = crd::local().into_iter();
+    let local = local.map(|crd| ("replica-set-controller/crd", crd));
+    let files = host.chain(local).flat_map(|(directory, crd)| {
+        let path = format!("{directory}/{}.yaml", file_name(&crd));
         with_copy(&path, &path, &crd::as_yaml(&crd))
-    };
-    let local = |crd| {
-        let path = format!("replica-set-controller/crd/{}.yaml", file_name(&crd));
-        with_copy(&path, &path, &crd::as_yaml(&crd))
-    };
+    });
     Generated {
         task: "crds",
         source: "crates/api",
         subject: "the types",
-        files: (crd::all().into_iter().flat_map(file))
-            .chain(crd::local().into_iter().flat_map(local))
-            .collect(),
+        files: files.collect(),
     }
 }
 

@@ -352,18 +352,19 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     let prefix = |pod: &str| format!("migration of pod/{pod} in default requested: ");
     assert!(first.starts_with(&prefix(&names[0])), "{first}");
     let lines = async |arguments: &str| fedrs(arguments).await.succeeded().stdout;
-    let until_listed = async |pod: &str, phase: &str| {
-        for _ in 0..300 {
-            let listed = lines("migrations").await;
-            let mut lines = listed.lines();
-            if lines.any(|line| line.contains(pod) && line.contains(phase)) {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
-        panic!("{pod} is not {phase}: {}", lines("migrations").await);
+    let until_listed = async |request: &str, phase: &str| {
+        let name = request.trim().rsplit('/').next().unwrap();
+        let read = || {
+            let kind = "MigrationRequest";
+            world.cluster().get(FEDRS, kind, "default", name).unwrap()
+        };
+        wait_until(phase, || read()["status"]["phase"] == phase).await;
+        let listed = lines("migrations").await;
+        let mut lines = listed.lines();
+        let is_listed = lines.any(|line| line.contains(name) && line.contains(phase));
+        assert!(is_listed, "{name} {phase}: {listed}");
     };
-    until_listed(&names[0], "Done").await;
+    until_listed(&first, "Done").await;
     world.settle().await;
     let now: Vec<_> = world
         .pods()
@@ -372,7 +373,7 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
         .collect();
     assert!(now.contains(&names[0]), "it has its name: {now:?}");
     let second = request(&names[1]).await;
-    until_listed(&names[1], "WaitingForBudget").await;
+    until_listed(&second, "WaitingForBudget").await;
     let again = request(&names[1]).await;
     assert!(again.contains("was requested before"), "{again}");
     let open = lines("migrations --open").await;
@@ -384,7 +385,7 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
         canceled.stdout,
         format!("migrationrequest/{name} canceled\n")
     );
-    until_listed(&names[1], "Cancelled").await;
+    until_listed(&second, "Cancelled").await;
     let outcome = fedrs(&format!("migrate cancel {name}")).await.failed();
     outcome.contains(&["has ended: Cancelled"]);
     let outcome = fedrs("migrate node gone").await.failed();

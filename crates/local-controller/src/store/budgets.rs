@@ -77,17 +77,12 @@ impl Budgets {
 
     /// Those that a complete list, as of this version, did not show: namespaces and names.
     pub(super) fn unlisted(&mut self, as_of: &str) -> Vec<(String, String)> {
-        let Some(shown) = self.listing.end() else {
-            return Vec::new();
-        };
         let all = self.known.values().flat_map(BTreeMap::values);
-        let unlisted = all.filter(|budget| {
-            let is_newer = ResourceVersion::parse(as_of)
-                .is_older_than(ResourceVersion::parse(budget.resource_version()));
-            !is_newer && !shown.contains(&id(budget.namespace(), budget.name()))
+        let known = all.map(|budget| {
+            let (namespace, name) = (budget.namespace(), budget.name());
+            let object = (namespace.to_owned(), name.to_owned());
+            (object, id(namespace, name), budget.resource_version())
         });
-        unlisted
-            .map(|budget| (budget.namespace().to_owned(), budget.name().to_owned()))
-            .collect()
+        self.listing.gone(as_of, known)
     }
 }

@@ -22,13 +22,14 @@ use std::{
 };
 
 use controller_base::listing::Listing;
+use fedrs_api::ValidMigrationPolicy;
 use parking_lot::Mutex;
 use replica_set_controller::{ObservedBudget, ObservedNode, ObservedPod};
 
 use crate::{
     entry::{Entry, SetObject},
     key::{Changed, SetKey},
-    migration_object::{Policy, RequestObject},
+    migration_object::RequestObject,
 };
 use budgets::Budgets;
 pub(crate) use nodes::Node;
@@ -70,8 +71,8 @@ pub(crate) struct Snapshot {
     pub(crate) unknown_nodes: BTreeSet<String>,
     /// The PodDisruptionBudgets of its namespace, without those of sets whose selectors do not overlap.
     pub(crate) budgets: Vec<Arc<ObservedBudget>>,
-    /// Its MigrationPolicy, and the name; an error if the one that it names does not exist.
-    pub(crate) policy: Result<Option<(String, Policy)>, String>,
+    /// Its MigrationPolicy; `Err` says why the one that it names can't be used.
+    pub(crate) policy: Result<Option<Arc<ValidMigrationPolicy>>, String>,
     /// The MigrationRequests of its pods that have not ended.
     pub(crate) requests: Vec<Arc<RequestObject>>,
 }

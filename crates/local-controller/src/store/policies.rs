@@ -1,9 +1,12 @@
 //! The MigrationPolicies of the cluster.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use controller_base::listing::Listing;
-use fedrs_api::ValidLocalReplicaSet;
+use fedrs_api::{ValidLocalReplicaSet, ValidMigrationPolicy};
 use reflector::ResourceVersion;
 
 use crate::{
@@ -19,24 +22,29 @@ pub(super) struct Policies {
 }
 
 impl Policies {
-    /// That of a set, with its name: the one that it names, or the first that selects it. `Err` if there is none of the name that it names.
+    /// That of a set: the one that it names, or the first that selects it. `Err` says why the one that it names can't be used.
     pub(super) fn of(
         &self,
         set: &ValidLocalReplicaSet,
-    ) -> Result<Option<(String, Policy)>, String> {
+    ) -> Result<Option<Arc<ValidMigrationPolicy>>, String> {
         let known = self.known.get(&set.namespace);
-        let found = |(name, policy): (&String, &Policy)| (name.clone(), policy.clone());
         let Some(name) = &set.migration_policy else {
-            let mut policies = known.into_iter().flatten();
-            let selects = |policy: &Policy| {
-                let valid = policy.valid.as_ref();
-                valid.is_ok_and(|valid| valid.selects(&set.labels))
-            };
-            return Ok(policies.find(|(_, policy)| selects(policy)).map(found));
+            let policies = known.into_iter().flatten();
+            let mut valid = policies.filter_map(|(_, policy)| policy.valid.as_ref().ok());
+            return Ok(valid.find(|policy| policy.selects(&set.labels)).cloned());
         };
-        let policy = known.and_then(|known| known.get_key_value(name));
-        let policy = policy.map(found).map(Some);
-        policy.ok_or_else(|| format!("there is no MigrationPolicy {name}"))
+        match known.and_then(|known| known.get(name)) {
+            Some(Policy {
+                valid: Ok(valid), ..
+            }) => Ok(Some(Arc::clone(valid))),
+            Some(Policy {
+                valid: Err(errors), ..
+            }) => {
+                let error = errors.first().map(ToString::to_string).unwrap_or_default();
+                Err(format!("MigrationPolicy {name} is invalid: {error}"))
+            }
+            None => Err(format!("there is no MigrationPolicy {name}")),
+        }
     }
 
     /// Whether something changes for sets of its namespace.
@@ -63,18 +71,14 @@ impl Policies {
 
     /// Those that a complete list, as of this version, did not show: namespaces and names.
     pub(super) fn unlisted(&mut self, as_of: &str) -> Vec<(String, String)> {
-        let Some(shown) = self.listing.end() else {
-            return Vec::new();
-        };
-        let as_of = ResourceVersion::parse(as_of);
-        let mut unlisted = Vec::new();
-        for (namespace, policies) in &self.known {
-            let gone = policies.iter().filter(|(name, policy)| {
-                let is_newer = as_of.is_older_than(ResourceVersion::parse(&policy.version));
-                !is_newer && !shown.contains(&id(namespace, name))
-            });
-            unlisted.extend(gone.map(|(name, _)| (namespace.clone(), name.clone())));
-        }
-        unlisted
+        let known = self.known.iter().flat_map(|(namespace, policies)| {
+            let of_name = move |(name, policy)| (namespace, name, policy);
+            policies.iter().map(of_name)
+        });
+        let known = known.map(|(namespace, name, policy): (&String, &String, &Policy)| {
+            let object = (namespace.clone(), name.clone());
+            (object, id(namespace, name), &*policy.version)
+        });
+        self.listing.gone(as_of, known)
     }
 }

@@ -88,18 +88,14 @@ impl Requests {
 
     /// Those that a complete list, as of this version, did not show: namespaces and names.
     pub(super) fn unlisted(&mut self, as_of: &str) -> Vec<(String, String)> {
-        let Some(shown) = self.listing.end() else {
-            return Vec::new();
-        };
-        let as_of = ResourceVersion::parse(as_of);
-        let unlisted = self.all().map(|request| (request, request.id()));
-        let unlisted = unlisted.filter(|(request, (namespace, name))| {
-            let is_newer = as_of.is_older_than(ResourceVersion::parse(request.version()));
-            !is_newer && !shown.contains(&id(namespace, name))
+        let namespaces = self.namespaces.values();
+        let all = namespaces.flat_map(|requests| requests.known.values());
+        let known = all.map(|request| {
+            let (namespace, name) = request.id();
+            let object = (namespace.to_owned(), name.to_owned());
+            (object, id(namespace, name), request.version())
         });
-        unlisted
-            .map(|(_, (namespace, name))| (namespace.to_owned(), name.to_owned()))
-            .collect()
+        self.listing.gone(as_of, known)
     }
 }
 

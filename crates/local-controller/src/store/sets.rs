@@ -92,15 +92,9 @@ impl Sets {
 
     /// Those that a complete list, as of this version, did not show.
     pub(super) fn unlisted(&mut self, as_of: &str) -> Vec<SetKey> {
-        let Some(shown) = self.listing.end() else {
-            return Vec::new();
-        };
-        let unlisted = self.entries.values().filter(|entry| {
-            let is_newer =
-                ResourceVersion::parse(as_of).is_older_than(ResourceVersion::parse(&entry.version));
-            !is_newer && !shown.contains(&entry.key.to_string())
-        });
-        unlisted.map(|entry| entry.key.clone()).collect()
+        let entries = self.entries.iter();
+        let known = entries.map(|(key, entry)| (key.clone(), key.to_string(), &*entry.version));
+        self.listing.gone(as_of, known)
     }
 
     /// The sets that a pod concerns: the one that controls it, or those that could adopt it.

@@ -5,7 +5,8 @@ use fedrs_api::{
     RecreateRecord, ValidMigrationPolicy,
 };
 use replica_set_controller::{
-    Action, Asked, Eviction, Life, MigrationStates, MigrationWait, Plan, Pod, Policy, Set, Wait,
+    Action, Eviction, Life, MigrationStates, MigrationWait, Plan, Pod, Policy, RequestedMigration,
+    Set, Wait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ fn with<'a>(set: Set<'a>, policy: &'a ValidMigrationPolicy) -> Set<'a> {
 fn asked(pod: Pod<'static>) -> Pod<'static> {
     Pod {
         eviction: Some(Eviction::Voluntary),
-        migration: Some(Asked {
+        migration: Some(RequestedMigration {
             deadline: at(WEEK),
             is_compaction: false,
         }),
@@ -45,7 +46,7 @@ fn asked(pod: Pod<'static>) -> Pod<'static> {
 }
 
 fn compacted(pod: Pod<'static>) -> Pod<'static> {
-    let migration = Some(Asked {
+    let migration = Some(RequestedMigration {
         deadline: at(WEEK),
         is_compaction: true,
     });
@@ -56,7 +57,7 @@ fn compacted(pod: Pod<'static>) -> Pod<'static> {
 }
 
 fn overdue(pod: Pod<'static>) -> Pod<'static> {
-    let migration = Some(Asked {
+    let migration = Some(RequestedMigration {
         deadline: at(-1),
         is_compaction: false,
     });
@@ -343,6 +344,28 @@ fn m14_the_next_one_waits_from_the_beginning_of_the_last_and_dead_pods_do_not_co
     let pods = [pods[2], pod("a"), pod("b")];
     let dead = plan(&set, &pods);
     assert_eq!(dead.record.migrated, MigratedRecord::default());
+}
+
+/// Of those that may move, the one that has to do so first; one that its node does not run goes before all others.
+#[test]
+fn m15_the_pod_whose_deadline_is_nearest_moves_first() {
+    let policy = policy(json!({}));
+    let set = with(set(3), &policy);
+    let soon = Pod {
+        migration: Some(RequestedMigration {
+            deadline: at(HOUR),
+            is_compaction: false,
+        }),
+        ..asked(pod("b"))
+    };
+    let pods = [asked(pod("a")), soon, asked(pod("c"))];
+    assert_eq!(evictions(&plan(&set, &pods)), ["b"]);
+    let involuntary = Pod {
+        eviction: Some(Eviction::Involuntary),
+        ..asked(pod("c"))
+    };
+    let pods = [asked(pod("a")), soon, involuntary];
+    assert_eq!(evictions(&plan(&set, &pods)), ["c"]);
 }
 
 #[test]
