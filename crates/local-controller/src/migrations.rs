@@ -21,8 +21,8 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    config::MigrationConfig, entry::Entry, execute::Executor, migration_object::RequestObject,
-    store::Snapshot,
+    backoff::Backoff, config::MigrationConfig, entry::Entry, execute::Executor,
+    migration_object::RequestObject, store::Snapshot,
 };
 
 /// The MigrationPolicy of a set, and the MigrationRequests of its pods that have not ended.
@@ -290,14 +290,17 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
 }
 
 impl Executor {
-    /// Writes how far the migrations of a set are, and the requests that are missing. Returns whether all of that is known now.
+    /// Writes how far the migrations of a set are, and the requests that are missing; not during a pause after a failure.
     pub(crate) async fn write_migrations(
         &self,
-        (entry, migrations): (&Entry, &Migrations),
+        (entry, migrations, backoff): (&Entry, &Migrations, &mut Backoff),
         (set, pods): (&Set<'_>, &[Pod<'_>]),
         plan: &Plan<'_>,
         (now, watched): (Timestamp, &Watched),
-    ) -> bool {
+    ) {
+        if backoff.waits() {
+            return;
+        }
         let changed = if migrations.of_pods.is_empty() {
             Vec::new()
         } else {
@@ -318,7 +321,11 @@ impl Executor {
             is_known
         });
         let (statuses, created) = join(join_all(statuses), join_all(created)).await;
-        statuses.into_iter().chain(created).all(|is_known| is_known)
+        if statuses.into_iter().chain(created).all(|is_known| is_known) {
+            backoff.succeed();
+        } else {
+            backoff.fail();
+        }
     }
 
     /// Writes the status of a request that is as it was decided from. Returns whether it is written, or has changed in the meantime.

@@ -235,16 +235,9 @@ impl Reconciler {
         // What a read shows anew has brought the set back into the queue.
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
         let again = (!may_get_pods || executed.iter().any(is_outdated)).then_some(RETRY);
-        let of = (entry, &migrations);
-        if !memory.migrations.waits() {
-            let at = (now, watched);
-            let written = (self.executor).write_migrations(of, (&set, &pods), &plan, at);
-            if written.await {
-                memory.migrations.succeed();
-            } else {
-                memory.migrations.fail();
-            }
-        }
+        let of = (entry, &migrations, &mut memory.migrations);
+        let executor = &self.executor;
+        (executor.write_migrations(of, (&set, &pods), &plan, (now, watched))).await;
         let report = status(memory);
         let publish = self
             .publisher
