@@ -10,6 +10,10 @@ use crate::{
     messages,
 };
 
+/// A workload is read so many times for one overwrite: while it scales, the member's controllers write its status several times
+/// a second, and each of these writes makes what was read an old version.
+const OVERWRITE_ATTEMPTS: u32 = 4;
+
 impl LocalWorkload<'_> {
     /// Sets the replicas of the workload that was seen, unless its spec or its owner has changed since.
     pub(super) async fn scale(
@@ -33,12 +37,19 @@ impl LocalWorkload<'_> {
         replicas: u32,
         over: Over,
     ) -> Result<Outcome, CallError> {
-        let live = self.get().await?;
-        if !live.is_seen(seen) || self.foreign_owner(&live).is_some() {
-            return Ok(self.changed_meanwhile());
+        let mut attempts = OVERWRITE_ATTEMPTS;
+        loop {
+            let live = self.get().await?;
+            if !live.is_seen(seen) || self.foreign_owner(&live).is_some() {
+                return Ok(self.changed_meanwhile());
+            }
+            let write = Box::pin(self.write_over(source, &live, replicas, over));
+            let done = self.change_replicas(seen, replicas, write).await;
+            attempts -= 1;
+            if attempts == 0 || !matches!(done, Ok(Outcome::Conflict(_))) {
+                return done;
+            }
         }
-        let write = Box::pin(self.write_over(source, &live, replicas, over));
-        self.change_replicas(seen, replicas, write).await
     }
 
     /// Sends a `write` that sets the replicas to `to`: from now on the store counts with them, because the write may be carried
