@@ -131,6 +131,9 @@ closed_set! {
         BudgetUsedByFailures,
         /// An eviction is not finished after `evictionTimeoutSeconds` (L19).
         EvictionBlocked,
+        /// The containers of pods that are being removed are not known to have stopped in time, and a person has to confirm that they have
+        /// (M11).
+        PodsNotStopped,
         /// The selector matches pods of another set of the namespace (C5).
         SelectorOverlap,
         /// The set has no PodDisruptionBudget, or not the one that it should have: evictions through the API server may exceed its
@@ -184,6 +187,8 @@ closed_set! {
         WaitingForBudget,
         /// `EvictionBlocked`: the replacement does not become available.
         ReplacementUnavailable,
+        /// `PodsNotStopped`: the policy waits for a person.
+        ConfirmationNeeded,
         /// `SelectorOverlap`: the selectors of two sets match each other's pods.
         OverlappingSelector,
         /// `MigrationPolicyUnknown`: there is no such MigrationPolicy, or it is invalid.

@@ -97,12 +97,12 @@ pub use member_cluster::{
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
 };
 pub use migration_policy::{
-    MigrationPolicy, MigrationPolicySpec, MinSecondsBetween, PodLimit, ShardBudget,
-    ValidMigrationPolicy, ValidShardBudget,
+    MigrationPolicy, MigrationPolicySpec, MinSecondsBetween, PodLimit, ShardBudget, Shutdown,
+    ShutdownTimeout, ValidMigrationPolicy, ValidShardBudget, ValidShutdown,
 };
 pub use migration_request::{
-    MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
-    MigrationStep,
+    Confirmation, MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec,
+    MigrationRequestStatus, MigrationStep,
 };
 pub use object_key::{LocalKind, NamespacedKey, ObjectKey, SetKind, WorkloadKey};
 pub use placement::{ClusterPreference, Placement};

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     FieldError,
+    closed_set::closed_set,
     compact::is_default,
     deployment_strategy::{max_unavailable_schema, part_of_pods},
     dns::is_label_key,
@@ -23,6 +24,20 @@ use crate::{
     selector,
     valid::{non_negative, positive},
 };
+
+closed_set! {
+    /// What happens to a pod whose containers are not known to have stopped in time (M11).
+    #[derive(Default)]
+    pub enum ShutdownTimeout {
+        /// It is removed all the same, and made again under its name: the old one may still run.
+        #[default]
+        Evict,
+        /// It stays, and nothing takes its place, until its kubelet or a person says that it has stopped.
+        HandsUp,
+        /// It is removed, and a pod with another name takes its place: the old one may still run.
+        Replace,
+    }
+}
 
 /// Moves pods of LocalReplicaSets to other nodes, under their names, when their nodes have to be left.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -51,6 +66,12 @@ use crate::{
         type_ = "integer",
         json_path = ".spec.minSecondsBetween.hardware",
         description = "Seconds between two migrations of running pods of a set."
+    ),
+    printcolumn(
+        name = "Not-Stopped",
+        type_ = "string",
+        json_path = ".spec.shutdown.onTimeout",
+        description = "What happens to a pod that does not stop in time."
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = Rule::new(NAME_RULE).message(IS_NO_NAME),
@@ -88,6 +109,10 @@ pub struct MigrationPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub deadline_seconds: Option<i32>,
+    /// Pods are removed only once their containers are known to have stopped (M11). Absent: once their nodes, or
+    /// `removalTimeoutSeconds` of the set, have removed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shutdown: Option<Shutdown>,
 }
 
 /// Why a budget of nothing is invalid.
@@ -103,6 +128,30 @@ pub struct ShardBudget {
     /// The pods of a shard that may be unavailable, with the one that begins to move; at least 1.
     #[schemars(range(min = 1))]
     pub max_unavailable: i32,
+}
+
+/// How pods are shut down before they are removed (M11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Shutdown {
+    /// Whether pods have the finalizer `fedrs.dev/shutdown`, with which they stay until their kubelet has stopped their containers.
+    /// Defaults to true.
+    pub before_eviction: bool,
+    /// Seconds after the removal of a pod was requested within which its containers have to stop. Defaults to 3600.
+    #[schemars(range(min = 1))]
+    pub timeout_seconds: i32,
+    /// What happens after that. Defaults to `Evict`.
+    pub on_timeout: ShutdownTimeout,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self {
+            before_eviction: true,
+            timeout_seconds: 3600,
+            on_timeout: ShutdownTimeout::default(),
+        }
+    }
 }
 
 /// The shortest times between two migrations, in seconds; 0 for none.
@@ -141,6 +190,17 @@ pub struct ValidMigrationPolicy {
     pub min_between_compactions: Duration,
     /// By when a pod is moved (M15).
     pub deadline: Option<Duration>,
+    /// How pods are shut down (M11); `None` if nobody waits for a proof that they are.
+    pub shutdown: Option<ValidShutdown>,
+}
+
+/// How pods are shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValidShutdown {
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What happens after that.
+    pub on_timeout: ShutdownTimeout,
 }
 
 /// How many pods may be unavailable (M10).
@@ -201,6 +261,15 @@ impl ValidMigrationPolicy {
             let seconds = positive(number, "spec.deadlineSeconds", &mut errors);
             Duration::from_secs(seconds.into())
         });
+        let shutdown = spec.shutdown.filter(|shutdown| shutdown.before_eviction);
+        let shutdown = shutdown.map(|shutdown| {
+            let seconds = shutdown.timeout_seconds;
+            let seconds = positive(seconds, "spec.shutdown.timeoutSeconds", &mut errors);
+            ValidShutdown {
+                timeout: Duration::from_secs(seconds.into()),
+                on_timeout: shutdown.on_timeout,
+            }
+        });
         errors.or(Self {
             selector: selector.map(selector::normalized),
             max_unavailable,
@@ -208,6 +277,7 @@ impl ValidMigrationPolicy {
             min_between,
             min_between_compactions,
             deadline,
+            shutdown,
         })
     }
 

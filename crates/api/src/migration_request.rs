@@ -41,6 +41,8 @@ closed_set! {
         WaitingForBudget,
         /// Clients leave the pod, or its containers stop.
         ShuttingDown,
+        /// Its containers are not known to have stopped in time: a person has to say that they have (M11).
+        HandsUp,
         /// The pod is being removed from its node.
         Evicting,
         /// The pod is gone, and the one in its place has no node.
@@ -133,6 +135,9 @@ impl MigrationPhase {
     derive = "PartialEq"
 )]
 #[x_kube(
+    validation = Rule::new("!has(oldSelf.confirmation) || (has(self.confirmation) && self.confirmation == oldSelf.confirmation)")
+        .message("what was confirmed stays confirmed")
+        .field_path(".confirmation"),
     validation = Rule::new("!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)")
         .message("a request that was cancelled stays cancelled: make another one")
         .field_path(".cancel")
@@ -160,6 +165,20 @@ pub struct MigrationRequestSpec {
     /// Cancels it. A migration that has begun is completed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cancel: bool,
+    /// What a person confirms of the pod, which can't be taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+}
+
+/// What a person confirms of a pod whose containers are not known to have stopped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    /// The user name of that person, as the API server knows it.
+    #[schemars(length(min = 1, max = 253))]
+    pub confirmed_by: String,
+    /// That the machine of the pod does not run any more, and never will with what it ran: nothing can prove it but a look at it.
+    pub machine_is_destroyed: bool,
 }
 
 /// How far a migration is.

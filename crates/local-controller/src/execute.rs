@@ -12,7 +12,7 @@ use fedrs_api::ValidLocalReplicaSet;
 use futures::future::join_all;
 use kube::Client;
 use replica_set_controller::{
-    Action, ObservedNode, ObservedPod, PodController, Request, Verb, open_gate,
+    Action, ObservedNode, ObservedPod, PodController, Request, Verb, let_go, open_gate,
 };
 use serde::{
     Deserialize,
@@ -197,6 +197,22 @@ impl Executor {
             Err(error) => {
                 let sent = Sent::UnansweredChange;
                 self.outdated_or_failed(of, &error, sent).await
+            }
+        }
+    }
+
+    /// Lets go of a pod that no set looks after. What fails is tried again with the next look.
+    pub(crate) async fn let_go(&self, pod: &ObservedPod) {
+        let Request { path, body, .. } = let_go(pod);
+        let call = calls::write(&self.client, STRATEGIC_PATCH, &path, &body);
+        match self.call::<ObservedPod>(call).await {
+            Ok(pod) => _ = self.show(|state| state.apply_response(pod)),
+            Err(error) if matches!(error.code(), Some(404 | 409)) => {
+                self.refresh(pod.namespace(), pod.name(), pod.uid()).await;
+            }
+            Err(error) => {
+                self.metrics.failed_requests.inc();
+                tracing::warn!(pod = pod.name(), %error, "failed to let go of a pod whose set is gone");
             }
         }
     }

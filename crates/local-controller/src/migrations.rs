@@ -14,8 +14,8 @@ use futures::future::{join, join_all};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{
-    Eviction, EvictionBy, Life, MigrationState, MigrationStates, MigrationWait, Plan, Pod, Policy,
-    RequestedMigration, Set,
+    Eviction, EvictionBy, Guard, Life, MigrationState, MigrationStates, MigrationWait, Plan, Pod,
+    Policy, RequestedMigration, Set,
 };
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
@@ -73,6 +73,12 @@ impl Migrations {
         Some(&policy.per_shard.as_ref()?.label)
     }
 
+    /// Whether pods stay until their containers have stopped when they are removed (M11).
+    pub(crate) fn guards_pods(&self) -> bool {
+        let policy = self.policy.as_ref().ok().and_then(Option::as_ref);
+        policy.is_some_and(|policy| policy.shutdown.is_some())
+    }
+
     /// Adds the requests to the facts of the pods.
     pub(crate) fn add_to<'a>(&self, snapshot: &'a Snapshot, pods: &mut [Pod<'a>]) {
         let label = self.shard_label();
@@ -88,6 +94,11 @@ impl Migrations {
     }
 
     fn add_request(&self, request: &RequestObject, pod: &mut Pod<'_>) {
+        let confirmation = request.0.spec.confirmation.as_ref();
+        let is_destroyed = confirmation.is_some_and(|of| of.machine_is_destroyed);
+        if is_destroyed && matches!(pod.guard, Guard::Holding | Guard::Last) {
+            pod.guard = Guard::Stopped;
+        }
         if request.0.spec.cancel {
             return;
         }
@@ -154,7 +165,7 @@ impl Migrations {
         let successor = state.successor;
         let mut status = MigrationRequestStatus {
             message: self.message(request, state),
-            until: state.wait.and_then(MigrationWait::until).map(Time),
+            until: state.until.map(Time),
             deadline: Some(Time(self.deadline_of(request))),
             replica_set: set.name.to_owned(),
             pod_uid: pod_uid.to_owned(),
@@ -184,7 +195,15 @@ impl Migrations {
             MigrationPhase::WaitingForBudget => state
                 .wait
                 .map_or_else(String::new, |wait| self.waits_for(wait)),
+            MigrationPhase::ShuttingDown if state.is_removed => {
+                "its kubelet has to report that its containers have stopped (shutdown of the policy)".to_owned()
+            }
             MigrationPhase::ShuttingDown => "clients leave the pod (spec.drainSeconds)".to_owned(),
+            MigrationPhase::HandsUp => {
+                "its kubelet has not reported in time that its containers have stopped: see after the machine; if it is destroyed, \
+                 fedrs migrate confirm --machine-is-destroyed"
+                    .to_owned()
+            }
             MigrationPhase::Placing => {
                 "the pod in its place waits for a node: the scheduler keeps trying".to_owned()
             }
@@ -222,15 +241,26 @@ impl Migrations {
         .to_owned()
     }
 
-    /// The requests that are missing: of pods that have to leave their nodes by a policy, and of which no request says so (M8: the history).
-    fn missing(&self, entry: &Entry, pods: &[Pod<'_>]) -> Vec<MigrationRequest> {
+    /// The requests that are missing: of pods that have to leave their nodes by a policy, and of which no request says so (M8: the history);
+    /// of pods that somebody has removed, and that a person has to look after.
+    fn missing(
+        &self,
+        entry: &Entry,
+        (set, pods): (&Set<'_>, &[Pod<'_>]),
+        now: Timestamp,
+    ) -> Vec<MigrationRequest> {
         if !matches!(self.policy, Ok(Some(_))) {
             return Vec::new();
         }
-        let asked = pods.iter().filter(|pod| pod.eviction.is_some());
-        let has_none = |pod: &&Pod<'_>| !self.of_pods.contains_key(pod.uid);
-        let live = |pod: &&Pod<'_>| matches!(pod.life, Life::Live(_));
-        let pods = asked.filter(has_none).filter(live);
+        let is_asked = |pod: &Pod<'_>| match pod.life {
+            Life::Live(_) => pod.eviction.is_some(),
+            Life::Terminating { .. } => pod.waits_for_a_person(set, now),
+            Life::Terminated => false,
+        };
+        let pods = pods.iter().filter(|pod| {
+            let has_request = self.of_pods.contains_key(pod.uid);
+            !has_request && is_asked(pod)
+        });
         pods.map(|pod| request_of(entry, pod)).collect()
     }
 }
@@ -256,6 +286,10 @@ fn by_pod(snapshot: &Snapshot) -> BTreeMap<String, Vec<Arc<RequestObject>>> {
 fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
     let node = pod.node.map_or("", |node| node.name);
     let (cause, reason) = match (pod.eviction_by, pod.eviction) {
+        (_, None) => (
+            MigrationCause::Person,
+            "the pod was removed, and may still run".to_owned(),
+        ),
         (EvictionBy::Pod, _) => (
             MigrationCause::Person,
             "the pod has fedrs.dev/evict".to_owned(),
@@ -313,7 +347,7 @@ impl Executor {
             watched.beat();
             is_known
         });
-        let missing = migrations.missing(entry, pods).into_iter();
+        let missing = migrations.missing(entry, (set, pods), now).into_iter();
         let created = missing.map(async |request| {
             let _permit = self.permits.acquire().await.expect("it is never closed");
             let is_known = self.create_request(request).await;

@@ -213,7 +213,7 @@ impl Reconciler {
             )
             .await;
         let may_get_pods = self.may_get_pods(entry, &plan.actions, memory).await;
-        let of = (snapshot, valid, may_get_pods, migrations.shard_label());
+        let of = (snapshot, valid, &migrations, may_get_pods);
         let executed = self.act(of, &plan, memory, watched).await;
         let has_more = plan
             .waits
@@ -267,7 +267,7 @@ impl Reconciler {
     /// Carries out what the plan allows: nothing on a pod whose last request has just failed.
     async fn act<'a>(
         &self,
-        (snapshot, valid, may_get_pods, shard_label): (&Snapshot, &ValidSet, bool, Option<&str>),
+        (snapshot, valid, migrations, may_get_pods): (&Snapshot, &ValidSet, &Migrations, bool),
         plan: &'a Plan<'a>,
         memory: &Memory,
         watched: &Watched,
@@ -277,7 +277,8 @@ impl Reconciler {
             set: &valid.set,
             template: &valid.template,
             pods: &snapshot.pods,
-            shard_label,
+            shard_label: migrations.shard_label(),
+            guards_pods: migrations.guards_pods(),
             now,
         };
         let permitted = plan.actions.iter().filter(|action| {

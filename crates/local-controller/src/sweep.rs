@@ -1,4 +1,5 @@
-//! MigrationRequests that no set looks after: those that ended long ago, and those of pods that are not there.
+//! What no set looks after: MigrationRequests that ended long ago, or whose pods are not there, and pods with the finalizer of shutdowns
+//! whose set is gone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +14,7 @@ use crate::{
     migrations::request_path,
 };
 
-/// The time between two looks: nothing waits for it but the end of a request that never concerned anybody.
+/// The time between two looks: nothing waits for it but the end of a request that never concerned anybody, and of pods whose set is gone.
 const PERIOD: Duration = Duration::from_secs(10);
 /// How long a pod may be unknown before its request ends: its watch may be behind that of requests.
 const UNKNOWN_FOR: Duration = Duration::from_secs(30);
@@ -29,6 +30,11 @@ pub(crate) async fn sweep(
         sleep(PERIOD).await;
         let _busy = watched.begin("migration requests");
         once(executor, clock.now(), config, watched).await;
+        let abandoned = (executor.store).update(|state| state.abandoned_guards());
+        for pod in abandoned {
+            executor.let_go(&pod).await;
+            watched.beat();
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, LocalRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Change, Created, Disruptions, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Patch,
-    Pod, Policy, Readiness, Resize, Set, SlowStart, step,
+    Change, Created, Disruptions, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner,
+    Patch, Pod, Policy, Readiness, Resize, Set, SlowStart, step,
 };
 
 const PODS: usize = 1000;
@@ -134,6 +134,7 @@ impl World {
                 eviction_by: EvictionBy::Pod,
                 migration: None,
                 shard: None,
+                guard: Guard::Absent,
                 is_disrupted: false,
                 deletion_cost: 0,
                 created: earlier(1000 + age),

@@ -42,7 +42,7 @@ impl Account {
         withheld: usize,
     ) -> Self {
         let (mut live, mut in_use, mut starting, mut terminating, mut leaving) = (0, 0, 0, 0, 0);
-        for member in members {
+        for member in members.iter().filter(|member| !member.is_replaced) {
             let is_live = member.pod.is_live();
             live += usize::from(is_live);
             terminating += usize::from(!is_live);

@@ -9,8 +9,9 @@ use crate::{
     in_place::{next_step, settle},
     leave::{self, NextStep},
     plan::{Action, PodWait, RemoveReason, Wait},
-    pod::{Life, Pod},
+    pod::{Life, Owner, Pod},
     set::Set,
+    shutdown::{self, Shutdown},
     time::{Next, after},
     update::place_of,
 };
@@ -25,23 +26,28 @@ pub(crate) fn carry_out<'a>(
     next: &mut Next,
     now: Timestamp,
 ) {
-    for member in members.iter().filter(|member| member.pod.is_owned()) {
+    for member in members {
         let pod = member.pod;
         let step = match (pod.life, member.group) {
-            (Life::Terminating { since }, _) => Some(shut_down(set, pod, since, next, now)),
+            (Life::Terminating { since }, _) if pod.owner != Owner::Nobody => {
+                shut_down(set, pod, since, record, next, now)
+            }
+            _ if !pod.is_owned() => None,
             (_, Group::MarkedRemove) if !member.is_leaving() => {
                 let reason = RemoveReason::Evicted { by: pod.eviction };
                 Some(leave::remove(set, pod, reason, next, now))
             }
             _ if member.is_recorded() => update(set, pod, record, next, now),
-            _ => settle(pod).map(|step| {
-                let is_evicted = member.is_leaving() && is_evicted(pod, record);
-                if is_evicted || record.updates.contains_key(pod.uid) {
-                    NextStep::Wait(PodWait::Record)
-                } else {
-                    step
-                }
-            }),
+            _ => settle(pod)
+                .map(|step| {
+                    let is_evicted = member.is_leaving() && is_evicted(pod, record);
+                    if is_evicted || record.updates.contains_key(pod.uid) {
+                        NextStep::Wait(PodWait::Record)
+                    } else {
+                        step
+                    }
+                })
+                .or_else(|| shutdown::settle(set, pod).map(NextStep::Act)),
         };
         if let Some(step) = step {
             step.add_to(pod, actions, waits);
@@ -49,26 +55,51 @@ pub(crate) fn carry_out<'a>(
     }
 }
 
-/// L17.
+/// L17, M11. Nobody knows whether a pod that does not match any more will ever be asked for again: it is not deleted by force.
 fn shut_down<'a>(
     set: &Set<'_>,
     pod: &'a Pod<'a>,
     since: Option<Timestamp>,
+    record: &mut LocalRecord,
+    next: &mut Next,
+    now: Timestamp,
+) -> Option<NextStep<'a>> {
+    if let Some(since) = since {
+        let shutdown = Shutdown::of(set, pod, since, now);
+        if let Shutdown::Stopping { until: Some(until) } = shutdown {
+            next.at(until, now);
+        }
+        return match shutdown {
+            Shutdown::Stopping { until } => Some(NextStep::Wait(PodWait::Stop { until })),
+            // Only once that is recorded.
+            Shutdown::Replaced if shutdown::give_name_up(pod, record) => {
+                Some(NextStep::Wait(PodWait::Record))
+            }
+            Shutdown::Replaced | Shutdown::HandsUp => Some(NextStep::Wait(PodWait::HandsUp)),
+            Shutdown::Over => Some(NextStep::Act(Action::Unguard { pod })),
+            Shutdown::NotAwaited => pod.is_owned().then(|| force(set, pod, since, next, now)),
+        };
+    }
+    // Our request has just been sent.
+    let wait = PodWait::Shutdown { force_at: None };
+    pod.is_owned().then_some(NextStep::Wait(wait))
+}
+
+/// L17.
+fn force<'a>(
+    set: &Set<'_>,
+    pod: &'a Pod<'a>,
+    since: Timestamp,
     next: &mut Next,
     now: Timestamp,
 ) -> NextStep<'a> {
-    let force_at = since.map(|since| after(since, set.removal_timeout));
-    match (since, force_at) {
-        (Some(since), Some(force_at)) if force_at <= now => {
-            NextStep::Act(Action::ForceRemove { pod, since })
-        }
-        _ => {
-            if let Some(at) = force_at {
-                next.at(at, now);
-            }
-            NextStep::Wait(PodWait::Shutdown { force_at })
-        }
+    let at = after(since, set.removal_timeout);
+    if at <= now {
+        return NextStep::Act(Action::ForceRemove { pod, since });
     }
+    next.at(at, now);
+    let force_at = Some(at);
+    NextStep::Wait(PodWait::Shutdown { force_at })
 }
 
 /// The next step of an update that was recorded. A place that is needed by now is recorded before its pod is removed.

@@ -10,6 +10,7 @@ use crate::{
     record::Recorded,
     resize::{Resize, ResizeWait},
     set::Set,
+    shutdown,
     time::{Next, after},
 };
 
@@ -37,6 +38,8 @@ pub(crate) struct Member<'a> {
     pub(crate) under_way: UnderWay,
     /// Whether it is starting for the first time, and no update is under way.
     pub(crate) is_starting: bool,
+    /// Whether another pod is in its place, though it may still run.
+    pub(crate) is_replaced: bool,
 }
 
 /// What is under way with a pod.
@@ -142,6 +145,7 @@ pub(crate) fn classify<'a>(
             is_outdated,
             under_way,
             is_starting: group == Group::InProgress && !is_being_updated,
+            is_replaced: shutdown::is_replaced(set, pod, record, now),
         });
     }
     (members, counts)

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_api::{annotations, names};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
 pub(crate) const READY: &str = "Ready";
@@ -66,6 +66,17 @@ pub(crate) fn own_annotations<'de, D: Deserializer<'de>>(
         all
     });
     Ok(kept.filter(|kept| !kept.is_empty()))
+}
+
+/// Whether the finalizer of shutdowns is among these.
+pub(crate) fn has_shutdown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let finalizers = Option::<Vec<String>>::deserialize(deserializer)?;
+    Ok(finalizers.is_some_and(|all| all.iter().any(|each| each == names::SHUTDOWN)))
+}
+
+/// Whether there is a value.
+pub(crate) fn is_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())
 }
 
 /// Keeps those items.

@@ -15,6 +15,7 @@ use crate::{
     plan::{Action, PodWait, RemoveReason, Wait},
     pod::{Gate, Pod},
     set::Set,
+    shutdown,
     time::{Next, after},
 };
 
@@ -59,6 +60,15 @@ pub(crate) fn remove<'a>(
     next: &mut Next,
     now: Timestamp,
 ) -> NextStep<'a> {
+    // The name of these is used again, or somebody wants to know that they have left their nodes.
+    let is_awaited = matches!(
+        reason,
+        RemoveReason::Evicted { .. } | RemoveReason::Recreated { .. }
+    );
+    let guard = shutdown::guard(set, pod).filter(|_| is_awaited);
+    if let Some(guard) = guard {
+        return NextStep::Act(guard);
+    }
     let removal = || NextStep::Act(Action::Remove { pod, reason });
     before(set, pod, next, now).unwrap_or_else(removal)
 }

@@ -70,6 +70,7 @@ mod resize;
 mod resources;
 mod scale;
 mod set;
+mod shutdown;
 mod slow_start;
 mod speed;
 mod step;
@@ -89,11 +90,12 @@ pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{
-    Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RequestedMigration,
+    Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
+    RequestedMigration,
 };
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use policy::Policy;
-pub use request::{Request, Requests, Verb, open_gate};
+pub use request::{Request, Requests, Verb, let_go, open_gate};
 pub use resize::{Container, ContainerResize, Resize, ResizeStatus, ResizeWait};
 pub use resources::{Amounts, Resources};
 pub use set::Set;

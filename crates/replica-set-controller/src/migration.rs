@@ -5,14 +5,14 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, ValidMigrationPolicy};
+use fedrs_api::{EvictionRecord, LocalRecord, ValidMigrationPolicy};
 use jiff::Timestamp;
 
 use crate::{
     account::{Account, cost},
     group::Member,
     policy::Policy,
-    record::Places,
+    record::{Places, move_of},
     set::Set,
     time::after,
 };
@@ -168,13 +168,11 @@ impl<'s, 'a> Allowance<'s, 'a> {
         if !matches!(self.set.migration, Policy::Is(_)) {
             return;
         }
-        // Of a node that does not answer, nobody knows how long the name is in use: another pod takes its place at once.
-        if is_new && !pod.is_on_lost_node() {
-            eviction.recreate = Some(RecreateRecord {
-                name: pod.name.to_owned(),
-                node: None,
-                shard: pod.shard.map(str::to_owned),
-            });
+        // Of a node that does not answer, nobody knows how long the name is in use: another pod takes its place at once, unless nothing may
+        // while it may still run.
+        let keeps_name = !pod.is_on_lost_node() || self.set.migration.waits_for_stop();
+        if is_new && keeps_name {
+            eviction.recreate = Some(move_of(pod));
         }
         if cost(member) == 0 || !is_new {
             return;

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use crate::{
     migration::MigrationWait,
     plan::{Plan, Wait},
-    pod::{Life, Pod},
+    pod::{Guard, Life, Pod},
     set::Set,
+    shutdown::Shutdown,
     time::after,
 };
 
@@ -20,8 +21,12 @@ pub struct MigrationState<'a> {
     pub phase: MigrationPhase,
     /// What holds it up.
     pub wait: Option<MigrationWait<'a>>,
+    /// When what it waits for ends, if that is known.
+    pub until: Option<Timestamp>,
     /// Whether nothing of the set may be changed (L8).
     pub is_stopped: bool,
+    /// Whether the pod is being removed.
+    pub is_removed: bool,
     /// Whether it has begun because its deadline had passed (M15).
     pub is_forced: bool,
     /// The node of the pod, while it is there.
@@ -75,7 +80,9 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
             node,
             phase,
             wait: None,
+            until: None,
             is_stopped: false,
+            is_removed: pod.is_some_and(|pod| matches!(pod.life, Life::Terminating { .. })),
             is_forced: eviction.is_some_and(|eviction| eviction.forced),
             successor,
         };
@@ -84,20 +91,38 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
                 state(MigrationPhase::ShuttingDown, None)
             }
             Some(pod) if pod.is_live() && is_begun => state(MigrationPhase::Evicting, None),
-            Some(pod) if pod.is_live() && pod.eviction.is_some() => MigrationState {
-                wait: self.waits.get(uid).copied(),
-                is_stopped: self.set.is_still(),
-                ..state(self.waiting_phase(uid), None)
-            },
+            Some(pod) if pod.is_live() && pod.eviction.is_some() => {
+                let wait = self.waits.get(uid).copied();
+                MigrationState {
+                    wait,
+                    until: wait.and_then(MigrationWait::until),
+                    is_stopped: self.set.is_still(),
+                    ..state(self.waiting_phase(uid), None)
+                }
+            }
             Some(Pod {
-                life: Life::Terminating { .. },
+                life: Life::Terminating { since },
+                guard,
                 ..
-            }) => state(MigrationPhase::Evicting, None),
+            }) => {
+                let shutdown = pod
+                    .zip(*since)
+                    .map(|(pod, since)| Shutdown::of(self.set, pod, since, self.now));
+                let (phase, until) = match shutdown {
+                    Some(Shutdown::HandsUp | Shutdown::Replaced) => (MigrationPhase::HandsUp, None),
+                    Some(Shutdown::Stopping { until }) => (MigrationPhase::ShuttingDown, until),
+                    None if *guard != Guard::Absent => (MigrationPhase::ShuttingDown, None),
+                    _ => (MigrationPhase::Evicting, None),
+                };
+                MigrationState {
+                    until,
+                    ..state(phase, None)
+                }
+            }
             Some(_) => state(MigrationPhase::Cancelled, None),
             None if !is_begun && !has_begun => state(MigrationPhase::Cancelled, None),
             None => {
-                let is_moved = eviction.is_none_or(|eviction| eviction.recreate.is_some());
-                let successor = self.by_name.get(name).copied().filter(|_| is_moved);
+                let successor = self.by_name.get(name).copied();
                 state(self.placed(eviction, successor), successor)
             }
         }

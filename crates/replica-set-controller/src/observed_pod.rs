@@ -13,7 +13,7 @@ use crate::{
         self, CONDITIONS, DISRUPTED, JsonList, READY, RESIZE_IN_PROGRESS, RESIZE_PENDING, SCHEDULED,
     },
     pod::{
-        DRAINING, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness,
+        DRAINING, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
         UNSCHEDULABLE,
     },
     resize::{Container, Resize, ResizeStatus},
@@ -80,6 +80,13 @@ struct Metadata {
     #[serde(default, deserialize_with = "kept::own_annotations")]
     annotations: Option<BTreeMap<String, String>>,
     owner_references: Option<Box<[OwnerReference]>>,
+    /// Whether it has the finalizer of shutdowns.
+    #[serde(
+        rename = "finalizers",
+        default,
+        deserialize_with = "kept::has_shutdown"
+    )]
+    is_guarded: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -169,6 +176,8 @@ struct ContainerStatus {
 #[serde(default)]
 struct ContainerState {
     waiting: Option<Waiting>,
+    #[serde(deserialize_with = "kept::is_present")]
+    terminated: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -313,6 +322,7 @@ impl ObservedPod {
             eviction_by: own.map_or(EvictionBy::Node, |_| EvictionBy::Pod),
             migration: None,
             shard: None,
+            guard: self.guard(),
             is_disrupted: self
                 .condition(DISRUPTED)
                 .is_some_and(|condition| condition.status == "True"),
@@ -404,6 +414,51 @@ impl ObservedPod {
             .filter(|reason| is_failure(reason))
             .chain(unscheduled.filter(|reason| *reason == UNSCHEDULABLE));
         failures.next()
+    }
+
+    /// Whether it has the finalizer of shutdowns.
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        self.metadata.is_guarded
+    }
+
+    /// Whether nothing but finalizers keeps it.
+    #[must_use]
+    pub fn is_kept_by_finalizers(&self) -> bool {
+        self.is_terminating() && self.metadata.deletion_grace_period_seconds == Some(0)
+    }
+
+    fn guard(&self) -> Guard {
+        match (self.is_guarded(), self.is_kept_by_finalizers()) {
+            (false, _) => Guard::Absent,
+            // No scheduler binds it any more.
+            (true, _) if self.is_terminating() && self.node().is_none() => Guard::Stopped,
+            (true, true) if self.are_containers_terminated() => Guard::Stopped,
+            (true, true) => Guard::Last,
+            (true, false) => Guard::Holding,
+        }
+    }
+
+    /// Whether its kubelet has reported the end of each container. The phase does not say so: the pod garbage collector sets it, too. One
+    /// that is missing from the statuses was never reported; an init container that is not finished may run.
+    fn are_containers_terminated(&self) -> bool {
+        let statuses = |all: Option<&Box<[ContainerStatus]>>, name: &str| {
+            let mut all = all.into_iter().flatten();
+            let status = all.find(|status| status.name == name)?;
+            Some(status.state.as_ref().is_some_and(|state| state.terminated))
+        };
+        let (Some(spec), Some(status)) = (self.spec(), self.status()) else {
+            return false;
+        };
+        let mut containers = spec.containers.iter().flatten();
+        let mut init_containers = spec.init_containers.iter().flatten();
+        let has_ended = |container: &SpecContainer| {
+            statuses(status.container_statuses.as_ref(), &container.name) == Some(true)
+        };
+        let may_run = |container: &SpecContainer| {
+            statuses(status.init_container_statuses.as_ref(), &container.name) == Some(false)
+        };
+        containers.all(has_ended) && !init_containers.any(may_run)
     }
 
     fn eviction(&self) -> Option<Eviction> {

@@ -7,6 +7,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use crate::{
+    account::cost,
     group::{Group, Member},
     pod::Pod,
 };
@@ -83,10 +84,10 @@ pub(crate) fn by_removal(a: &Member<'_>, b: &Member<'_>) -> Ordering {
     ranks.then_with(|| by_loss(a.pod, b.pod))
 }
 
-/// L22.
+/// L22, after what costs nothing: an available pod that waits for its migration does not take the turn of one that has failed.
 pub(crate) fn by_update(a: &Member<'_>, b: &Member<'_>) -> Ordering {
-    let ranks = UpdateRank::of(a).cmp(&UpdateRank::of(b));
-    ranks.then_with(|| by_loss(a.pod, b.pod))
+    let key = |member: &Member<'_>| (cost(member), UpdateRank::of(member));
+    key(a).cmp(&key(b)).then_with(|| by_loss(a.pod, b.pod))
 }
 
 /// Involuntary evictions first, then as L22 has it; of running pods, the one whose deadline is nearest (M15).

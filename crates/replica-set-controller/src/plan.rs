@@ -75,6 +75,16 @@ pub enum Action<'a> {
         /// Since when it is being removed.
         since: Timestamp,
     },
+    /// Have a pod stay until its containers have stopped when it is removed (M11): it gets the finalizer.
+    Guard {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
+    /// Let go of it: it loses the finalizer.
+    Unguard {
+        /// The pod.
+        pod: &'a Pod<'a>,
+    },
     /// Take the pod out of endpoints: its gate becomes false, and with it its readiness.
     CloseGate {
         /// The pod.
@@ -114,6 +124,8 @@ impl<'a> Action<'a> {
             | Self::Release { pod }
             | Self::Remove { pod, .. }
             | Self::ForceRemove { pod, .. }
+            | Self::Guard { pod }
+            | Self::Unguard { pod }
             | Self::CloseGate { pod }
             | Self::Drain { pod }
             | Self::Patch { pod, .. }
@@ -279,6 +291,13 @@ pub enum PodWait {
     Restart,
     /// Its kubelet has to change its CPU or memory.
     Resize(ResizeWait),
+    /// Its containers have to stop: the policy asks for a proof of it (M11).
+    Stop {
+        /// Until when; `None` if there is no limit.
+        until: Option<Timestamp>,
+    },
+    /// Its containers have not stopped in time: a person has to confirm that they have (M11).
+    HandsUp,
     /// It has to shut down.
     Shutdown {
         /// When it is deleted by force; `None` if its removal has just been requested.

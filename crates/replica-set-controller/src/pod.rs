@@ -31,6 +31,8 @@ pub struct Pod<'a> {
     pub migration: Option<RequestedMigration>,
     /// The value of the label by which its set's pods are grouped into shards (M6).
     pub shard: Option<&'a str>,
+    /// Whether it stays until its containers have stopped.
+    pub guard: Guard,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
     pub is_disrupted: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.
@@ -66,6 +68,20 @@ pub struct RequestedMigration {
     pub deadline: Timestamp,
     /// Whether it is asked for by compaction (M14).
     pub is_compaction: bool,
+}
+
+/// Whether a pod that is being removed stays until its containers have stopped (M11), by a finalizer of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// It has no such finalizer.
+    Absent,
+    /// It has, and its containers may run.
+    Holding,
+    /// Nothing but finalizers keeps it: its removal was requested without time to stop. Its kubelet does so at the end, and whoever
+    /// deletes by force.
+    Last,
+    /// Its containers have stopped: its kubelet has said so of each of them and has then requested its removal, or a person has.
+    Stopped,
 }
 
 /// Where an eviction is asked for.
@@ -198,6 +214,13 @@ impl<'a> Pod<'a> {
     /// Whether clients leave it, since it is to be removed, or its containers are to restart.
     pub(crate) fn is_draining(&self) -> bool {
         matches!(self.gate, Gate::Draining { .. })
+    }
+
+    /// Whether it is being removed, and its containers are not known to have stopped.
+    #[must_use]
+    pub fn may_still_run(&self) -> bool {
+        let is_guarded = matches!(self.guard, Guard::Holding | Guard::Last);
+        is_guarded && matches!(self.life, Life::Terminating { .. })
     }
 
     /// Whether the API server may be asked to change it.

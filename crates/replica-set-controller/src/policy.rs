@@ -1,6 +1,6 @@
 //! Which MigrationPolicy a set has (M1).
 
-use fedrs_api::ValidMigrationPolicy;
+use fedrs_api::{ShutdownTimeout, ValidMigrationPolicy, ValidShutdown};
 
 /// The MigrationPolicy of a set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +15,20 @@ pub enum Policy<'a> {
 }
 
 impl Policy<'_> {
+    /// How pods are shut down (M11); `None` if nobody waits for a proof that they are.
+    pub(crate) fn shutdown(self) -> Option<ValidShutdown> {
+        match self {
+            Self::Is(policy) => policy.shutdown,
+            Self::None | Self::Unknown => None,
+        }
+    }
+
+    /// Whether nothing takes the place of a pod that may still run (M11).
+    pub(crate) fn waits_for_stop(self) -> bool {
+        let shutdown = self.shutdown();
+        shutdown.is_some_and(|shutdown| shutdown.on_timeout == ShutdownTimeout::HandsUp)
+    }
+
     /// Whether a pod that has to leave its node waits for updates to end (M1). Without a policy it is the other way round (L19): its eviction
     /// is recorded at once, and updates wait for it.
     pub(crate) fn waits_for_updates(self) -> bool {

@@ -5,6 +5,7 @@
 //! any `min_delay`.
 
 use std::{
+    borrow::Cow,
     cell::OnceCell,
     collections::{BTreeMap, HashMap},
 };
@@ -86,6 +87,7 @@ pub(crate) fn reconcile(
     recorded: &LocalRecord,
     now: Timestamp,
 ) -> (LocalRecord, Places, Recorded) {
+    let recorded = &*hold_places(set, pods, recorded, now);
     let mut places = Places::default();
     if recorded.updates.is_empty() && recorded.evictions.is_empty() {
         return (recorded.clone(), places, Recorded::default());
@@ -121,7 +123,11 @@ pub(crate) fn reconcile(
             is_gone && index.is_free(place, uid)
         });
         if is_vacant || !is_over(set, eviction, pod, pods, now) {
-            kept.evictions.insert(uid.clone(), eviction.clone());
+            let mut eviction = eviction.clone();
+            // Another pod has taken it, and may be removed in its turn.
+            let is_taken = |place: &mut RecreateRecord| !index.is_free(place, uid);
+            eviction.recreate.take_if(is_taken);
+            kept.evictions.insert(uid.clone(), eviction);
         }
     }
     let updates = kept.updates.values().map(|update| &update.recreate);
@@ -130,6 +136,56 @@ pub(crate) fn reconcile(
         keep_places(set, &index, &mut kept, &mut places);
     }
     (kept, places, positions)
+}
+
+/// Under `HandsUp` nothing takes the place of a pod that may still run, whoever removes it (M11): it is recorded as an eviction, as long
+/// as there are too few pods. One that was surplus has no place.
+fn hold_places<'r>(
+    set: &Set<'_>,
+    pods: &[Pod<'_>],
+    recorded: &'r LocalRecord,
+    now: Timestamp,
+) -> Cow<'r, LocalRecord> {
+    let mut recorded = Cow::Borrowed(recorded);
+    if !set.migration.waits_for_stop() {
+        return recorded;
+    }
+    let has_place = |pod: &Pod<'_>, recorded: &LocalRecord| {
+        let eviction = recorded.evictions.get(pod.uid);
+        let is_evicted =
+            eviction.is_some_and(|eviction| eviction.begun) || pod.is_evicted_by_others();
+        match recorded.updates.get(pod.uid) {
+            Some(update) if !is_evicted => update.recreate.is_some(),
+            _ => eviction.is_some_and(|eviction| eviction.recreate.is_some()),
+        }
+    };
+    let kept = pods.iter().filter(|pod| {
+        let is_removed = matches!(pod.life, Life::Terminating { .. });
+        pod.is_live() || is_removed && has_place(pod, &recorded)
+    });
+    let free = set.replicas.saturating_sub(kept.count());
+    let held = pods
+        .iter()
+        .filter(|pod| pod.is_owned() && pod.may_still_run() && !has_place(pod, &recorded));
+    let mut held: Vec<_> = held.collect();
+    held.sort_by_key(|pod| pod.uid);
+    for pod in held.into_iter().take(free) {
+        let evictions = &mut recorded.to_mut().evictions;
+        let eviction = evictions.entry(pod.uid.to_owned());
+        let eviction = eviction.or_insert_with(|| EvictionRecord::begun(now));
+        eviction.begun = true;
+        eviction.recreate = Some(move_of(pod));
+    }
+    recorded
+}
+
+/// The place of a pod that is made again on another node (M5).
+pub(crate) fn move_of(pod: &Pod<'_>) -> RecreateRecord {
+    RecreateRecord {
+        name: pod.name.to_owned(),
+        node: None,
+        shard: pod.shard.map(str::to_owned),
+    }
 }
 
 /// How far a recorded update is.
@@ -173,32 +229,34 @@ impl UpdateState {
     }
 }
 
-/// Keeps as many places as there are replicas for: a place that is not needed costs less than a pod.
+/// Keeps as many places as there are replicas for: a place that is not needed costs less than a pod. Those of pods that are still being
+/// removed come first: they may run.
 fn keep_places(set: &Set<'_>, index: &Index<'_>, kept: &mut LocalRecord, places: &mut Places) {
     let live = index.pods.iter().filter(|pod| pod.is_live()).count();
     let mut free = set.replicas.saturating_sub(live);
-    let mut keep = |uid: &str, place: Option<&RecreateRecord>| {
-        let pod = index.by_uid.get(uid);
-        if pod.is_some_and(|pod| pod.is_live()) {
-            return true;
-        }
-        if free == 0 {
-            return false;
-        }
-        free -= 1;
-        match pod {
-            Some(_) => places.terminating += 1,
-            None => places.vacant.extend(place.cloned()),
-        }
-        true
-    };
-    (kept.updates).retain(|uid, update| keep(uid, update.recreate.as_ref()));
-    for (uid, eviction) in &mut kept.evictions {
-        let place = eviction.recreate.as_ref();
-        let place = place.filter(|place| index.is_free(place, uid));
-        // Without a place its successor gets another name.
-        if place.is_some() && !keep(uid, place) {
-            eviction.recreate = None;
+    for is_removed in [true, false] {
+        let mut keep = |uid: &str, place: Option<&RecreateRecord>| {
+            let pod = index.by_uid.get(uid);
+            if pod.is_some_and(|pod| pod.is_live()) || pod.is_some() != is_removed {
+                return true;
+            }
+            if free == 0 {
+                return false;
+            }
+            free -= 1;
+            match pod {
+                Some(_) => places.terminating += 1,
+                None => places.vacant.extend(place.cloned()),
+            }
+            true
+        };
+        (kept.updates).retain(|uid, update| keep(uid, update.recreate.as_ref()));
+        for (uid, eviction) in &mut kept.evictions {
+            let place = eviction.recreate.as_ref();
+            // Without a place its successor gets another name.
+            if place.is_some() && !keep(uid, place) {
+                eviction.recreate = None;
+            }
         }
     }
 }

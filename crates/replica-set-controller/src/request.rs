@@ -12,7 +12,7 @@ use crate::{
     in_place::InPlaceRecord,
     observed_pod::ObservedPod,
     plan::Action,
-    pod::{DRAINING, Gate, Pod},
+    pod::{DRAINING, Gate, Guard, Pod},
     pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
     resize,
 };
@@ -21,6 +21,9 @@ use crate::{
 const OPEN: (&str, &str) = ("True", "UpToDate");
 const CLOSED: (&str, &str) = ("False", "Updating");
 const DRAINED: (&str, &str) = ("False", DRAINING);
+
+/// The directive of strategic merge patches that takes finalizers off the list.
+const DELETE_FINALIZERS: &str = "$deleteFromPrimitiveList/finalizers";
 
 /// A request to the API server.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +58,8 @@ pub struct Requests<'a> {
     pub pods: &'a BTreeMap<String, Arc<ObservedPod>>,
     /// The key of the label that pods of one shard have in common (M6).
     pub shard_label: Option<&'a str>,
+    /// Whether new pods stay until their containers have stopped when they are removed (M11).
+    pub guards_pods: bool,
     /// The time by the controller's clock.
     pub now: Timestamp,
 }
@@ -87,6 +92,9 @@ impl Requests<'_> {
                 if let (Some(label), Some(shard)) = (self.shard_label, shard) {
                     body["metadata"]["labels"][label] = shard.as_str().into();
                 }
+                if self.guards_pods {
+                    body["metadata"]["finalizers"] = json!([names::SHUTDOWN]);
+                }
                 Some(Request {
                     verb: Verb::Create,
                     path: self.collection(),
@@ -107,12 +115,17 @@ impl Requests<'_> {
             }
             Action::Release { pod } => {
                 let owner = json!({ "$patch": "delete", "uid": self.set.uid });
-                self.patch(
-                    pod,
-                    "",
-                    json!({ "metadata": { "ownerReferences": [owner] } }),
-                )
+                let mut metadata = json!({ "ownerReferences": [owner] });
+                if pod.guard != Guard::Absent {
+                    metadata[DELETE_FINALIZERS] = json!([names::SHUTDOWN]);
+                }
+                self.patch(pod, "", json!({ "metadata": metadata }))
             }
+            Action::Guard { pod } => {
+                let metadata = json!({ "finalizers": [names::SHUTDOWN] });
+                self.patch(pod, "", json!({ "metadata": metadata }))
+            }
+            Action::Unguard { pod } => self.pods.get(pod.uid).map(|pod| let_go(pod)),
             Action::CloseGate { pod } => self.gate(action, pod, CLOSED),
             Action::Drain { pod } => self.gate(action, pod, DRAINED),
             Action::OpenGate { pod } => self.gate(action, pod, OPEN),
@@ -206,6 +219,15 @@ pub fn open_gate(pod: &ObservedPod, now: Timestamp) -> Option<Request> {
     let of = (pod.namespace(), pod.name(), pod.uid());
     let is_new = pod.gate() == Gate::Unset;
     is_new.then(|| patch_any(of, "/status", gate_patch(OPEN, now)))
+}
+
+/// The request that lets go of a pod that still has the version that was decided from.
+#[must_use]
+pub fn let_go(pod: &ObservedPod) -> Request {
+    let of = (pod.namespace(), pod.name(), pod.uid());
+    let version = pod.resource_version();
+    let metadata = json!({ "resourceVersion": version, DELETE_FINALIZERS: [names::SHUTDOWN] });
+    patch_any(of, "", json!({ "metadata": metadata }))
 }
 
 /// Namespace, name and uid.

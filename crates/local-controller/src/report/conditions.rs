@@ -40,6 +40,7 @@ pub(super) fn conditions(report: &Report<'_>) -> Vec<Condition> {
         replica_failure(report),
         budget_used(report),
         eviction_blocked(report),
+        not_stopped(report),
         selector_overlap(report),
         disruption_budget(report),
         migration_policy(report),
@@ -354,6 +355,18 @@ fn eviction_blocked(report: &Report<'_>) -> Option<LocalCondition> {
         reason,
         message,
     ))
+}
+
+/// M11.
+fn not_stopped(report: &Report<'_>) -> Option<LocalCondition> {
+    let waits = report.plan.waits.iter().filter_map(|wait| match wait {
+        Wait::Pod { pod, reason } if *reason == PodWait::HandsUp => Some((*pod).to_owned()),
+        _ => None,
+    });
+    let pods = short_list(waits, ", ")?;
+    let (type_, reason) = (Type::PodsNotStopped, Reason::ConfirmationNeeded);
+    let message = format!("a person has to confirm that these pods have stopped: {pods}");
+    Some(NewCondition::new(type_, true, reason, message))
 }
 
 /// C5.

@@ -9,6 +9,7 @@
 //! it.
 
 mod budgets;
+mod guards;
 mod migrations;
 mod nodes;
 mod pods;

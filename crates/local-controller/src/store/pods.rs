@@ -71,8 +71,8 @@ impl Pods {
         self.known.get(uid).map(|pod| &**pod)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &ObservedPod> {
-        self.known.values().map(|pod| &**pod)
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<ObservedPod>> {
+        self.known.values()
     }
 
     /// The pods that the set with this uid controls, and those of the namespace without a controller.

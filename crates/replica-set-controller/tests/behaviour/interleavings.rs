@@ -3,15 +3,22 @@
 use std::time::Duration;
 
 use federated_rollout::Speed;
-use fedrs_api::{MigrationPolicySpec, MinSecondsBetween, ValidMigrationPolicy};
+use fedrs_api::{
+    MigrationPolicySpec, MinSecondsBetween, Shutdown, ShutdownTimeout, ValidMigrationPolicy,
+};
 use proptest::prelude::*;
 use replica_set_controller::Eviction;
 
-use crate::model::{Fate, World, cluster::Edit};
+use crate::model::{
+    Fate, World,
+    cluster::{Edit, ModelPod},
+};
 
 const MIN_DELAY: u64 = 30;
 /// The time between two migrations.
 const BETWEEN: i64 = 150;
+/// The time that pods have to stop.
+const SHUTDOWN_TIMEOUT: i32 = 100;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -197,7 +204,7 @@ fn check_end(world: &mut World) {
     check_migrations(world);
 }
 
-fn policy() -> ValidMigrationPolicy {
+fn policy(on_timeout: Option<ShutdownTimeout>) -> ValidMigrationPolicy {
     let seconds = i32::try_from(BETWEEN).expect("it is small");
     let min_seconds_between = MinSecondsBetween {
         hardware: seconds,
@@ -205,9 +212,46 @@ fn policy() -> ValidMigrationPolicy {
     };
     let spec = MigrationPolicySpec {
         min_seconds_between,
+        shutdown: on_timeout.map(|on_timeout| Shutdown {
+            timeout_seconds: SHUTDOWN_TIMEOUT,
+            on_timeout,
+            ..Shutdown::default()
+        }),
         ..MigrationPolicySpec::default()
     };
     ValidMigrationPolicy::check(&spec).expect("it is valid")
+}
+
+fn any_policy() -> impl Strategy<Value = Option<ValidMigrationPolicy>> {
+    let on_timeout = prop::option::of(prop::sample::select(ShutdownTimeout::ALL));
+    prop::option::of(on_timeout.prop_map(policy))
+}
+
+/// What becomes of pods and of their nodes.
+fn any_loss() -> impl Strategy<Value = Op> {
+    let edit = prop_oneof![
+        2 => Just(Edit::Cut),
+        1 => Just(Edit::Destroy),
+        2 => Just(Edit::Delete),
+        1 => any::<bool>().prop_map(Edit::Break),
+    ];
+    prop_oneof![
+        20 => any_op(),
+        6 => (0..12_usize, edit).prop_map(|(pod, edit)| Op::Edit(pod, edit)),
+        2 => Just(Op::Wait(2000)),
+    ]
+}
+
+/// M11: no pod has the name of one whose containers run on, and under `HandsUp` nothing takes its place.
+fn check_phantoms(world: &World, on_timeout: ShutdownTimeout) {
+    let (pods, phantoms) = (&world.cluster.pods, &world.cluster.phantoms);
+    let is_twin = |pod: &ModelPod| phantoms.contains(&pod.name);
+    assert!(!pods.iter().any(is_twin), "{world:#?}");
+    if on_timeout == ShutdownTimeout::HandsUp {
+        assert!(phantoms.is_empty(), "{world:#?}");
+        let running = pods.iter().filter(|pod| pod.is_live() || pod.is_held());
+        assert!(running.count() <= world.replicas, "{world:#?}");
+    }
 }
 
 fn speed(portion: u64) -> Speed {
@@ -239,12 +283,12 @@ proptest! {
         budget in 0..4_u64,
         portion in prop::option::of(1..4_u64),
         drain in drain_seconds(),
-        is_migrated in any::<bool>(),
+        policy in any_policy(),
         ops in prop::collection::vec(any_op(), 0..100),
     ) {
         let mut world = World::settled(replicas, budget, portion.map(speed));
         world.drain = drain;
-        world.policy = is_migrated.then(policy);
+        world.adopt_policy(policy);
         let budget = usize::try_from(budget).expect("it is small");
         for op in ops {
             apply(&mut world, op);
@@ -281,15 +325,33 @@ proptest! {
         budget in 0..4_u64,
         portion in prop::option::of(1..4_u64),
         drain in drain_seconds(),
-        is_migrated in any::<bool>(),
+        policy in any_policy(),
         ops in prop::collection::vec(any_op_and_fault(), 0..100),
     ) {
         let mut world = World::settled(replicas, budget, portion.map(speed));
         world.drain = drain;
-        world.policy = is_migrated.then(policy);
+        world.adopt_policy(policy);
         for op in ops {
             apply(&mut world, op);
             check_speed(&world);
+        }
+        check_end(&mut world);
+    }
+
+    #[test]
+    fn m11_nothing_runs_beside_a_pod_of_its_name_that_may_run_still(
+        replicas in 1..6_usize,
+        budget in 0..4_u64,
+        drain in drain_seconds(),
+        on_timeout in prop::sample::select(vec![ShutdownTimeout::HandsUp, ShutdownTimeout::Replace]),
+        ops in prop::collection::vec(any_loss(), 0..100),
+    ) {
+        let mut world = World::settled(replicas, budget, None);
+        world.drain = drain;
+        world.adopt_policy(Some(policy(Some(on_timeout))));
+        for op in ops {
+            apply(&mut world, op);
+            check_phantoms(&world, on_timeout);
         }
         check_end(&mut world);
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use replica_set_controller::{
-    Eviction, Gate, InPlace, Life, NodeState, ObservedPod, Owner, Pod, Readiness, Resize,
+    Eviction, Gate, Guard, InPlace, Life, NodeState, ObservedPod, Owner, Pod, Readiness, Resize,
     ResizeWait,
 };
 use rstest::rstest;
@@ -239,6 +239,54 @@ fn l17_the_gate_says_since_when_clients_leave_it(
 }
 
 /// The kubelet has restarted a container if its id is another one, and the status is about the patched pod.
+/// Neither the phase nor a removal by force says that containers have stopped; nor does a status from before the removal.
+#[rstest]
+#[case::no_finalizer(json!([]), Some(0), json!({ "main": "terminated" }), json!({}), Guard::Absent)]
+#[case::runs(json!(["fedrs.dev/shutdown"]), None, json!({ "main": "running" }), json!({}), Guard::Holding)]
+#[case::has_crashed_before(json!(["fedrs.dev/shutdown"]), Some(30), json!({ "main": "terminated" }), json!({}), Guard::Holding)]
+#[case::deleted_by_force(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "running" }), json!({}), Guard::Last)]
+#[case::never_reported(json!(["fedrs.dev/shutdown"]), Some(0), json!({}), json!({}), Guard::Last)]
+#[case::waits(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "waiting" }), json!({}), Guard::Last)]
+#[case::sidecar_runs(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "terminated" }), json!({ "proxy": "running" }), Guard::Last)]
+#[case::stopped(json!(["x", "fedrs.dev/shutdown"]), Some(0), json!({ "main": "terminated" }), json!({ "proxy": "terminated" }), Guard::Stopped)]
+fn m11_the_status_of_each_container_proves_that_it_has_stopped(
+    #[case] finalizers: Value,
+    #[case] grace: Option<i64>,
+    #[case] states: Value,
+    #[case] init_states: Value,
+    #[case] expected: Guard,
+) {
+    let statuses = |states: &Value| {
+        let states = states.as_object().unwrap().iter();
+        let statuses = states.map(|(name, state)| {
+            let state = state.as_str().unwrap();
+            json!({ "name": name, "state": { (state): {} } })
+        });
+        Value::Array(statuses.collect())
+    };
+    let changes = [
+        ("/metadata/finalizers", finalizers),
+        (
+            "/metadata/deletionTimestamp",
+            grace.map_or(Value::Null, |_| json!("2027-01-15T09:00:00Z")),
+        ),
+        ("/metadata/deletionGracePeriodSeconds", json!(grace)),
+        ("/status/phase", json!("Failed")),
+        ("/spec/containers", json!([{ "name": "main" }])),
+        ("/spec/initContainers", json!([{ "name": "proxy" }])),
+        ("/status/containerStatuses", statuses(&states)),
+        ("/status/initContainerStatuses", statuses(&init_states)),
+    ];
+    with_facts(&changes, |pod| assert_eq!(pod.unwrap().guard, expected));
+    // Nothing runs of a pod that has no node, and none binds it any more.
+    let without_node = [changes.to_vec(), vec![("/spec/nodeName", Value::Null)]].concat();
+    with_facts(&without_node, |pod| {
+        let is_removed = grace.is_some() && expected != Guard::Absent;
+        let expected = if is_removed { Guard::Stopped } else { expected };
+        assert_eq!(pod.unwrap().guard, expected);
+    });
+}
+
 #[test]
 fn l12_the_restart_is_waited_for() {
     let record = |id: &str| {

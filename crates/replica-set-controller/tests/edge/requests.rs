@@ -27,6 +27,7 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
             "labels": { "app": "web" },
             "annotations": { "fedrs.dev/in-place-update": record.to_string() },
             "ownerReferences": [{ "uid": "set", "controller": true }],
+            "finalizers": ["example.com/other", "fedrs.dev/shutdown"],
         },
         "spec": { "tolerations": [{ "key": "gpu" }] },
         "status": { "containerStatuses": [{ "name": "main", "containerID": "c-1" }] },
@@ -40,6 +41,7 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
         template: &template,
         pods: &pods,
         shard_label: Some("shard"),
+        guards_pods: true,
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let facts = pods["a"].facts(&set, |_| None).unwrap();
@@ -78,6 +80,7 @@ fn l1_the_pods_of_one_plan_share_the_slots() {
         template: &template,
         pods: &BTreeMap::new(),
         shard_label: None,
+        guards_pods: false,
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let create = |name: &str| Action::Create {
@@ -104,6 +107,30 @@ fn m6_a_pod_that_moves_stays_in_its_shard() {
         reason: CreateReason::Recreated,
     });
     assert_eq!(request.body["metadata"]["labels"]["shard"], "7");
+}
+
+/// Finalizers of others stay.
+#[test]
+fn m11_pods_get_and_lose_the_finalizer() {
+    let created = request(|_| Action::Create {
+        name: "web-b".to_owned(),
+        prefers: None,
+        shard: None,
+        reason: CreateReason::Missing,
+    });
+    let ours = json!(["fedrs.dev/shutdown"]);
+    assert_eq!(created.body["metadata"]["finalizers"], ours);
+    let added = request(|pod| Action::Guard { pod });
+    assert_eq!(added.body["metadata"]["finalizers"], ours);
+    for request in [
+        request(|pod| Action::Unguard { pod }),
+        request(|pod| Action::Release { pod }),
+    ] {
+        let removed = &request.body["metadata"]["$deleteFromPrimitiveList/finalizers"];
+        assert_eq!(*removed, ours);
+        assert_eq!((request.verb, &*request.path), (Verb::Patch, POD));
+        assert_eq!(preconditions(&request), json!(["a", "7"]));
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use federated_rollout::{Amount, Speed};
 use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Action, Change, Disruptions, EvictionBy, Gate, InPlace, Life, Node, Owner, Patch, Plan, Pod,
-    Policy, Readiness, Resize, Set, SlowStart, Wait, step,
+    Action, Change, Disruptions, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Patch, Plan,
+    Pod, Policy, Readiness, Resize, Set, SlowStart, Wait, step,
 };
 
 /// The hash of an earlier template, whose pods are updated in place.
@@ -93,6 +93,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         eviction_by: EvictionBy::Pod,
         migration: None,
         shard: None,
+        guard: Guard::Absent,
         is_disrupted: false,
         deletion_cost: 0,
         created: at(-2000),
@@ -176,6 +177,8 @@ pub(crate) fn actions(plan: &Plan<'_>) -> Vec<String> {
         Action::Create { name, .. } => format!("Create {name}"),
         Action::Remove { pod, .. } => format!("Remove {}", pod.name),
         Action::ForceRemove { pod, .. } => format!("ForceRemove {}", pod.name),
+        Action::Guard { pod } => format!("Guard {}", pod.name),
+        Action::Unguard { pod } => format!("Unguard {}", pod.name),
         Action::CloseGate { pod } => format!("CloseGate {}", pod.name),
         Action::Drain { pod } => format!("Drain {}", pod.name),
         Action::Patch { pod, .. } => format!("Patch {}", pod.name),

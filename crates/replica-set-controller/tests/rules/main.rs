@@ -10,4 +10,5 @@ mod migrations;
 mod order;
 mod resizes;
 mod scaling;
+mod shutdown;
 mod updates;

@@ -425,3 +425,33 @@ fn m5_a_pod_that_is_removed_before_its_migration_begins_was_not_migrated() {
     assert_eq!(phase(false), MigrationPhase::Cancelled);
     assert_eq!(phase(true), MigrationPhase::Done);
 }
+
+/// What an unavailable pod makes free is its own.
+#[test]
+fn m1_l14_an_available_pod_that_waits_for_its_migration_does_not_take_the_turn_of_another_one() {
+    let free = free();
+    let set = with(budget(2, 1), &free);
+    let outdated = |pod: Pod<'static>| Pod {
+        revision: Some(OTHER),
+        ..pod
+    };
+    let pods = [outdated(asked(pod("a"))), outdated(live("b", starting()))];
+    assert_eq!(updates(&plan(&set, &pods)), ["b"]);
+}
+
+/// The name is used again once.
+#[test]
+fn m5_the_place_of_a_pod_whose_successor_is_gone_is_not_used_again() {
+    let free = free();
+    let set = with(set(2), &free);
+    let other = Pod {
+        uid: "a-2",
+        ..live("a", starting())
+    };
+    let taken = [other, pod("b")];
+    let known = plan_with(&set, &taken, &moved(-5));
+    assert_eq!(known.record.evictions["a"].recreate, None);
+    let gone = [pod("b")];
+    let again = plan_with(&set, &gone, &known.record);
+    assert_eq!(again.account.missing, 1);
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use fedrs_api::LocalRecord;
 use replica_set_controller::{
-    Action, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness, RemoveReason,
-    Resize, ResizeWait,
+    Action, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
+    RemoveReason, Resize, ResizeWait,
 };
 
 use super::{STARTUP, has_resize, is_bad, time};
@@ -39,6 +39,14 @@ pub(crate) struct ModelPod {
     pub(crate) eviction: Option<Eviction>,
     is_disrupted: bool,
     pub(crate) is_broken: bool,
+    /// Whether it has the finalizer of shutdowns.
+    is_guarded: bool,
+    /// Whether its containers have stopped, and that is known.
+    has_stopped: bool,
+    /// Whether it was deleted by force.
+    is_forced: bool,
+    /// Whether its node does not answer: its containers run on.
+    is_cut: bool,
     /// Changes with each write.
     version: u64,
 }
@@ -66,6 +74,7 @@ pub(crate) enum Request {
     Create {
         name: String,
         revision: u32,
+        is_guarded: bool,
     },
     Change {
         name: String,
@@ -80,6 +89,8 @@ pub(crate) enum Request {
 pub(crate) enum RequestedChange {
     Own(Owner),
     Remove { is_update: bool },
+    ForceRemove,
+    Guard(bool),
     Gate(Gate),
     Drain,
     Patch(u32),
@@ -93,6 +104,10 @@ pub(crate) enum Edit {
     Break(bool),
     Terminate,
     Evict(Option<Eviction>),
+    /// Its node does not answer any more.
+    Cut,
+    /// Its machine is destroyed, and somebody has said so.
+    Destroy,
     Orphan,
     Relabel,
 }
@@ -104,17 +119,24 @@ pub(crate) struct Cluster {
     pub(crate) pods: Vec<ModelPod>,
     /// When updates began.
     pub(crate) starts: Vec<i64>,
+    /// The names of pods that are gone, and whose containers run.
+    pub(crate) phantoms: Vec<String>,
     begun: BTreeSet<(String, Option<u32>)>,
     uids: u64,
 }
 
 impl Request {
-    pub(crate) fn of(action: &Action<'_>, target: u32, view: &[Seen]) -> Self {
+    pub(crate) fn of(
+        action: &Action<'_>,
+        (target, is_guarded): (u32, bool),
+        view: &[Seen],
+    ) -> Self {
         let (pod, change) = match action {
             Action::Create { name, .. } => {
                 return Self::Create {
                     name: name.clone(),
                     revision: target,
+                    is_guarded,
                 };
             }
             Action::Adopt { pod } => (pod, RequestedChange::Own(Owner::Set)),
@@ -123,7 +145,9 @@ impl Request {
                 let is_update = matches!(reason, RemoveReason::Recreated { .. });
                 (pod, RequestedChange::Remove { is_update })
             }
-            Action::ForceRemove { pod, .. } => (pod, RequestedChange::Remove { is_update: false }),
+            Action::ForceRemove { pod, .. } => (pod, RequestedChange::ForceRemove),
+            Action::Guard { pod } => (pod, RequestedChange::Guard(true)),
+            Action::Unguard { pod } => (pod, RequestedChange::Guard(false)),
             Action::CloseGate { pod } => (pod, RequestedChange::Gate(Gate::Closed)),
             Action::Drain { pod } => (pod, RequestedChange::Drain),
             Action::OpenGate { pod } => (pod, RequestedChange::Gate(Gate::Open)),
@@ -157,7 +181,11 @@ impl Cluster {
     /// Carries a request out, if its precondition holds. Those updates have begun that are recorded.
     pub(crate) fn carry_out(&mut self, request: &Request, record: &LocalRecord) {
         match request {
-            Request::Create { name, revision } => self.create(name, *revision),
+            Request::Create {
+                name,
+                revision,
+                is_guarded,
+            } => self.create(name, *revision, *is_guarded),
             Request::Change {
                 uid,
                 version,
@@ -170,7 +198,7 @@ impl Cluster {
         }
     }
 
-    fn create(&mut self, name: &str, revision: u32) {
+    fn create(&mut self, name: &str, revision: u32, is_guarded: bool) {
         let is_free = self.pods.iter().all(|pod| pod.name != name);
         if is_free {
             self.uids += 1;
@@ -190,6 +218,10 @@ impl Cluster {
                 eviction: None,
                 is_disrupted: false,
                 is_broken: false,
+                is_guarded,
+                has_stopped: false,
+                is_forced: false,
+                is_cut: false,
                 version: 0,
             });
             self.pods.sort_by(|a, b| a.name.cmp(&b.name));
@@ -229,6 +261,16 @@ impl Cluster {
                 pod.terminating.get_or_insert(now);
                 *is_update && !was_draining
             }
+            RequestedChange::ForceRemove => {
+                pod.terminating.get_or_insert(now);
+                pod.is_forced = true;
+                false
+            }
+            // None can be added to a pod that is being removed.
+            RequestedChange::Guard(is_guarded) => {
+                pod.is_guarded = *is_guarded && (pod.is_guarded || pod.terminating.is_none());
+                false
+            }
             RequestedChange::Gate(gate) => {
                 pod.gate = *gate;
                 pod.opened = now;
@@ -260,6 +302,20 @@ impl Cluster {
         if begins && is_live && self.begun.insert((uid.to_owned(), from)) {
             self.starts.push(now);
         }
+        self.remove_ended();
+    }
+
+    /// Removes the pods that nothing keeps any more.
+    fn remove_ended(&mut self) {
+        let (pods, phantoms) = (&mut self.pods, &mut self.phantoms);
+        pods.retain(|pod| {
+            let is_over = pod.is_terminating() && (pod.has_stopped || pod.is_forced);
+            let is_gone = is_over && !pod.is_guarded;
+            if is_gone && !pod.has_stopped {
+                phantoms.push(pod.name.clone());
+            }
+            !is_gone
+        });
     }
 
     /// What a current watch shows.
@@ -275,8 +331,17 @@ impl Cluster {
     pub(crate) fn pass(&mut self, seconds: i64) {
         self.now += seconds;
         let now = self.now;
-        let is_shut_down = |pod: &ModelPod| pod.terminating.is_some_and(|at| at + SHUTDOWN <= now);
-        self.pods.retain(|pod| !is_shut_down(pod));
+        for pod in &mut self.pods {
+            let is_shut_down = pod.terminating.is_some_and(|at| at + SHUTDOWN <= now);
+            if is_shut_down && !pod.is_cut && !pod.has_stopped {
+                pod.version += 1;
+                pod.has_stopped = true;
+            }
+            // The sweep lets go of pods without a set.
+            let is_abandoned = pod.owner == Owner::Nobody && pod.has_stopped;
+            pod.is_guarded &= !is_abandoned;
+        }
+        self.remove_ended();
     }
 
     /// Somebody else changes a pod.
@@ -291,6 +356,11 @@ impl Cluster {
             Edit::Break(is_broken) => pod.is_broken = is_broken,
             Edit::Terminate => pod.terminated = true,
             Edit::Evict(by) => pod.eviction = by,
+            Edit::Cut => pod.is_cut = true,
+            Edit::Destroy => {
+                pod.is_cut = true;
+                pod.has_stopped = true;
+            }
             Edit::Orphan => pod.owner = Owner::Nobody,
             Edit::Relabel => pod.owner = Owner::SetWithoutMatch,
         }
@@ -309,7 +379,10 @@ impl Cluster {
     /// The garbage collector removes pods that have terminated, and what was broken works.
     pub(crate) fn heal(&mut self) {
         self.pods.retain(|pod| !pod.terminated);
-        self.pods.iter_mut().for_each(|pod| pod.is_broken = false);
+        for pod in &mut self.pods {
+            (pod.is_broken, pod.is_cut) = (false, false);
+        }
+        self.phantoms.clear();
     }
 
     pub(crate) fn available(&self) -> usize {
@@ -321,6 +394,25 @@ impl Cluster {
 }
 
 impl ModelPod {
+    /// Whether it runs, or is about to, as a replica.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.is_terminating() && !self.terminated
+    }
+
+    /// Whether it is being removed, and stays while its containers run.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_terminating() && self.is_guarded && !self.has_stopped
+    }
+
+    fn guard(&self) -> Guard {
+        match (self.is_guarded, self.is_terminating()) {
+            (false, _) => Guard::Absent,
+            (true, true) if self.has_stopped => Guard::Stopped,
+            (true, _) if self.is_forced => Guard::Last,
+            (true, _) => Guard::Holding,
+        }
+    }
+
     fn is_bad(&self) -> bool {
         self.revision.is_some_and(is_bad) || self.is_broken
     }
@@ -348,7 +440,7 @@ impl ModelPod {
     /// Since when it is ready; `None` if it is not.
     fn ready_since(&self, now: i64) -> Option<i64> {
         let is_in_endpoints = matches!(self.gate, Gate::Open | Gate::Absent);
-        let is_up = self.terminating.is_none() && !self.terminated && !self.is_bad();
+        let is_up = self.is_live() && !self.is_bad() && !self.is_cut;
         let since = (self.started + STARTUP).max(self.opened);
         (is_in_endpoints && is_up && since <= now).then_some(since)
     }
@@ -386,14 +478,19 @@ impl Seen {
             owner: pod.owner,
             node: Some(Node {
                 name: "node",
-                is_ready: true,
+                is_ready: !pod.is_cut,
                 is_cordoned: false,
             }),
             life,
-            eviction: pod.eviction,
+            eviction: if pod.is_cut {
+                Some(Eviction::Involuntary)
+            } else {
+                pod.eviction
+            },
             eviction_by: EvictionBy::Pod,
             migration: None,
             shard: None,
+            guard: pod.guard(),
             is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
             created: time(pod.created),

@@ -106,6 +106,12 @@ impl World {
         world
     }
 
+    /// The set gets a policy, and its pods what that asks for.
+    pub(crate) fn adopt_policy(&mut self, policy: Option<ValidMigrationPolicy>) {
+        self.policy = policy;
+        self.converge();
+    }
+
     fn changes(&self) -> BTreeMap<u32, Change> {
         let revisions = (0..=self.target).filter(|revision| *revision != self.target);
         let change = |revision| {
@@ -171,12 +177,13 @@ impl World {
     pub(crate) fn step(&mut self, publish: Fate, mut fate: impl FnMut(usize) -> Fate) -> bool {
         let pods: Vec<_> = self.view.iter().map(Seen::facts).collect();
         self.slow_start.observe(&pods);
-        let target = self.target;
+        let needs_guard = |policy: &ValidMigrationPolicy| policy.shutdown.is_some();
+        let template = (self.target, self.policy.as_ref().is_some_and(needs_guard));
         let (record, requests, has_more, disruption) = self.with_plan(|plan| {
             let requests = plan
                 .actions
                 .iter()
-                .map(|action| Request::of(action, target, &self.view));
+                .map(|action| Request::of(action, template, &self.view));
             let is_creation = |wait: &_| matches!(wait, Wait::Creation { .. });
             let has_more = plan.waits.iter().any(is_creation);
             let requests = requests.collect::<Vec<_>>();
@@ -336,7 +343,7 @@ impl World {
 fn check_plan(plan: &Plan<'_>) {
     let mut names = BTreeSet::new();
     for action in &plan.actions {
-        let request = Request::of(action, 0, &[]);
+        let request = Request::of(action, (0, false), &[]);
         assert!(names.insert(request.name().to_owned()), "{plan:#?}");
     }
 }

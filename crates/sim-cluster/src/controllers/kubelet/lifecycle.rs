@@ -5,7 +5,7 @@
 //!     |                  '--crash--> BackingOff --10 s, 20 s, ... 300 s--> Running (restart count + 1)
 //!     '--no image--> NoImage
 //! resources changed in place: resized, deferred, or infeasible; containers whose policy says so stop and start
-//! deleted: removed after the time to stop
+//! deleted: removed after the time to stop; if a finalizer holds it, its status says before that its containers have stopped
 //! ```
 //!
 //! The stage is derived from the pod's status, so that a restarted kubelet continues where it was.
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::controllers::pod::Pod;
 use crate::controllers::settings::Settings;
-use crate::object::{annotation, at, condition, list, text};
+use crate::object::{annotation, at, condition, finalizers, list, text};
 
 /// Seconds (fractions allowed) this pod takes to start, in place of the cluster's setting.
 pub(crate) const START_SECONDS: &str = "sim-cluster.dev/start-seconds";
@@ -79,6 +79,8 @@ pub(crate) enum Step {
     HoldResize(Hold),
     /// Report that the containers have stopped with their node, to restart them.
     StopForBoot,
+    /// Report that the containers have stopped, and are not started again.
+    Stop,
     /// Remove the pod.
     Remove,
 }
@@ -154,10 +156,14 @@ pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Tim
         Stage::BackingOff => after(crash_backoff(pod), Step::Start { ready }),
         Stage::Stopping => {
             let grace = Duration::from_secs(u64::try_from(pod.grace_seconds()).unwrap_or_default());
-            after(
-                override_of(pod, STOP_SECONDS, settings.stop_time).min(grace),
-                Step::Remove,
-            )
+            let is_held = !finalizers(pod.0).is_empty();
+            let step = match (is_held, have_stopped(pod)) {
+                (true, true) if grace.is_zero() => return Step::Rest,
+                (true, false) => Step::Stop,
+                (true, true) | (false, _) => Step::Remove,
+            };
+            let stop = override_of(pod, STOP_SECONDS, settings.stop_time);
+            after(stop.min(grace), step)
         }
     }
 }
@@ -222,6 +228,13 @@ pub(crate) fn runs_since_before(pod: Pod<'_>, booted: Timestamp) -> bool {
     let stage = stage(pod);
     !matches!(stage, Stage::Over | Stage::Stopping)
         && started.any(|time| time.parse().is_ok_and(|time: Timestamp| time < booted))
+}
+
+/// Whether the status says that all containers have stopped.
+fn have_stopped(pod: Pod<'_>) -> bool {
+    let statuses = list(pod.0, "/status/containerStatuses");
+    let has_stopped = |status: &Value| at(status, "/state/terminated").is_some();
+    statuses.len() == pod.containers().len() && statuses.iter().all(has_stopped)
 }
 
 fn containers_ready(pod: Pod<'_>) -> bool {
@@ -351,5 +364,23 @@ mod tests {
             next(Pod(&pod), second(0), &Settings::default(), due),
             Step::Remove
         );
+    }
+
+    #[rstest]
+    #[case::runs(json!({"running": {}}), 30, Step::Stop)]
+    #[case::has_stopped(json!({"terminated": {}}), 30, Step::Remove)]
+    #[case::is_held(json!({"terminated": {}}), 0, Step::Rest)]
+    #[case::was_deleted_by_force(json!({"running": {}}), 0, Step::Stop)]
+    fn a_finalizer_holds_a_pod_that_has_stopped(
+        #[case] state: Value,
+        #[case] grace: i64,
+        #[case] expected: Step,
+    ) {
+        let mut pod = pod("", container(state, "v1", 0, "True"));
+        pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        pod["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:30Z");
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+        let step = next(Pod(&pod), second(0), &Settings::default(), second(100));
+        assert_eq!(step, expected);
     }
 }

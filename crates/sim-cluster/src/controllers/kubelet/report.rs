@@ -29,6 +29,7 @@ pub(crate) fn report(pod: &mut Value, step: Step, place: &Place, now: Timestamp)
         Step::Resize => resize(pod, now),
         Step::HoldResize(hold) => hold_resize(pod, hold, now),
         Step::StopForBoot => stop(pod, |_, _| false, now),
+        Step::Stop => end(pod, now),
         Step::Rest | Step::Wait(_) | Step::Remove => {}
     }
 }
@@ -221,6 +222,35 @@ fn fail(pod: &mut Value, now: Timestamp) {
             now,
         );
     }
+}
+
+/// Ends all containers, those that never ran as well, as the kubelet of a pod that is being deleted does.
+fn end(pod: &mut Value, now: Timestamp) {
+    let old = list(pod, "/status/containerStatuses").to_vec();
+    let ended = |container: &Value| {
+        let mut statuses = old.iter();
+        let before = statuses.find(|status| status["name"] == container["name"]);
+        let mut status = before.map_or_else(
+            || json!({"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0, "lastState": {}}),
+            Value::clone,
+        );
+        let runs = before.is_some_and(|before| before["state"].get("running").is_some());
+        let (code, reason) = if runs {
+            (0, "Completed")
+        } else {
+            (137, "ContainerStatusUnknown")
+        };
+        status["state"] = json!({"terminated": {
+            "exitCode": code, "reason": reason, "startedAt": status["state"]["running"]["startedAt"], "finishedAt": to_time(now),
+            "containerID": status["containerID"],
+        }});
+        status["ready"] = json!(false);
+        status["started"] = json!(false);
+        status
+    };
+    let statuses: Vec<Value> = Pod(pod).containers().iter().map(ended).collect();
+    pod["status"]["containerStatuses"] = json!(statuses);
+    set_ready(pod, false, now);
 }
 
 fn terminated(status: &Value, now: Timestamp) -> Value {

@@ -1,0 +1,136 @@
+//! Pods stay until their containers are known to have stopped (M11, M13): the finalizer `fedrs.dev/shutdown`.
+//!
+//! ```text
+//! live --Guard--> has the finalizer --removed, by whomever--> its kubelet stops the containers --proof--> Unguard -> gone
+//!                                                                   '--timeout--> Evict: Unguard; HandsUp, Replace: waits
+//! ```
+//!
+//! None can be added to a pod that is being removed, and a drain removes first: so pods have it from their creation on. Without a policy
+//! that asks for it, a pod is let go of when the API server would have removed it.
+
+use fedrs_api::{LocalRecord, ShutdownTimeout};
+use jiff::Timestamp;
+
+use crate::{
+    group::Member,
+    plan::Action,
+    pod::{Guard, Life, Pod},
+    policy::Policy,
+    set::Set,
+    time::after,
+};
+
+/// What becomes of a pod with the finalizer that is being removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shutdown {
+    /// The finalizer has done its work.
+    Over,
+    /// Its containers have not stopped in time: a pod with another name takes its place, and a person has to confirm that they have.
+    Replaced,
+    /// Its containers have to stop.
+    Stopping {
+        /// Until when, if there is a limit.
+        until: Option<Timestamp>,
+    },
+    /// Its containers have not stopped in time: a person has to confirm that they have.
+    HandsUp,
+    /// Nobody waits for a proof: it is removed as others are.
+    NotAwaited,
+}
+
+impl Shutdown {
+    /// That of a pod that is being removed since this time.
+    pub(crate) fn of(set: &Set<'_>, pod: &Pod<'_>, since: Timestamp, now: Timestamp) -> Self {
+        match (set.migration, set.migration.shutdown(), pod.guard) {
+            (_, _, Guard::Stopped) => Self::Over,
+            (_, _, Guard::Absent) => Self::NotAwaited,
+            (Policy::Unknown, ..) => Self::Stopping { until: None },
+            (_, None, Guard::Last) => Self::Over,
+            (_, None, Guard::Holding) => Self::NotAwaited,
+            (_, Some(shutdown), Guard::Holding | Guard::Last) => {
+                let timeout = after(since, shutdown.timeout);
+                let hands_up = shutdown.on_timeout == ShutdownTimeout::HandsUp;
+                // Its node is taken then, whatever holds it up (M15).
+                let deadline = pod.migration.map(|asked| asked.deadline);
+                let deadline = deadline.filter(|_| !hands_up);
+                let until = deadline.map_or(timeout, |deadline| timeout.min(deadline.max(since)));
+                match shutdown.on_timeout {
+                    _ if now < until => Self::Stopping { until: Some(until) },
+                    ShutdownTimeout::Evict => Self::Over,
+                    ShutdownTimeout::Replace => Self::Replaced,
+                    ShutdownTimeout::HandsUp => Self::HandsUp,
+                }
+            }
+        }
+    }
+}
+
+impl Pod<'_> {
+    /// Whether it is being removed, has not stopped in time, and a person has to confirm that it has.
+    #[must_use]
+    pub fn waits_for_a_person(&self, set: &Set<'_>, now: Timestamp) -> bool {
+        let Life::Terminating { since: Some(since) } = self.life else {
+            return false;
+        };
+        let shutdown = Shutdown::of(set, self, since, now);
+        matches!(shutdown, Shutdown::HandsUp | Shutdown::Replaced)
+    }
+}
+
+/// The finalizer that a live pod has to get before it is removed.
+pub(crate) fn guard<'a>(set: &Set<'_>, pod: &'a Pod<'a>) -> Option<Action<'a>> {
+    let is_missing = set.migration.shutdown().is_some() && pod.guard == Guard::Absent;
+    is_missing.then_some(Action::Guard { pod })
+}
+
+/// What makes the finalizer of a live pod as the policy asks for.
+pub(crate) fn settle<'a>(set: &Set<'_>, pod: &'a Pod<'a>) -> Option<Action<'a>> {
+    let is_needed = set.migration.shutdown().is_some() || matches!(set.migration, Policy::Unknown);
+    let is_surplus = !is_needed && pod.guard != Guard::Absent;
+    guard(set, pod).or(is_surplus.then_some(Action::Unguard { pod }))
+}
+
+/// Lets go of pods that were removed by others, of a set that changes nothing itself.
+pub(crate) fn let_go<'a>(
+    set: &Set<'_>,
+    members: &[Member<'a>],
+    now: Timestamp,
+) -> impl Iterator<Item = Action<'a>> {
+    members.iter().filter_map(move |member| {
+        let pod = member.pod;
+        let Life::Terminating { since: Some(since) } = pod.life else {
+            return None;
+        };
+        let has_limit = set.migration.shutdown().is_some() && pod.guard != Guard::Stopped;
+        let is_over = Shutdown::of(set, pod, since, now) == Shutdown::Over;
+        (is_over && !has_limit).then_some(Action::Unguard { pod })
+    })
+}
+
+/// Whether a pod with another name is in the place of this one, which may still run.
+pub(crate) fn is_replaced(
+    set: &Set<'_>,
+    pod: &Pod<'_>,
+    record: &LocalRecord,
+    now: Timestamp,
+) -> bool {
+    let Life::Terminating { since: Some(since) } = pod.life else {
+        return false;
+    };
+    Shutdown::of(set, pod, since, now) == Shutdown::Replaced && !keeps_name(pod, record)
+}
+
+/// Whether the name of a pod that is being removed is kept for the one in its place.
+pub(crate) fn keeps_name(pod: &Pod<'_>, record: &LocalRecord) -> bool {
+    let update = record.updates.get(pod.uid).map(|of| &of.recreate);
+    let eviction = record.evictions.get(pod.uid).map(|of| &of.recreate);
+    update.into_iter().chain(eviction).any(Option::is_some)
+}
+
+/// Gives up the name of a pod that may still run. Returns whether it was kept.
+pub(crate) fn give_name_up(pod: &Pod<'_>, record: &mut LocalRecord) -> bool {
+    let update = record.updates.remove(pod.uid);
+    let eviction = record.evictions.get_mut(pod.uid);
+    let place = eviction.and_then(|eviction| eviction.recreate.take());
+    update.is_some() || place.is_some()
+}
