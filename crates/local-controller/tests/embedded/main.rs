@@ -12,6 +12,7 @@ mod resizes;
 mod restarts;
 mod revisions;
 mod scaling;
+mod shutdown;
 mod status;
 mod tracks;
 mod updates;

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::world::{HISTORY, PODS, SET, World, image, seconds, set, text};
 
-const POLICIES: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/migrationpolicies";
-const REQUESTS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/migrationrequests";
+pub(crate) const POLICIES: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/migrationpolicies";
+pub(crate) const REQUESTS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/migrationrequests";
 
 /// A policy for all sets of the namespace.
-fn policy(spec: &Value) -> Value {
+pub(crate) fn policy(spec: &Value) -> Value {
     let mut object = json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationPolicy",
         "metadata": { "name": "all", "namespace": "shop" },
@@ -21,7 +21,7 @@ fn policy(spec: &Value) -> Value {
 }
 
 /// A request of a person for a pod.
-fn request(name: &str, pod: &str) -> Value {
+pub(crate) fn request(name: &str, pod: &str) -> Value {
     json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationRequest",
         "metadata": { "name": name, "namespace": "shop" },
@@ -29,15 +29,15 @@ fn request(name: &str, pod: &str) -> Value {
     })
 }
 
-async fn status(world: &World, name: &str) -> Value {
+pub(crate) async fn status(world: &World, name: &str) -> Value {
     world.get(&format!("{REQUESTS}/{name}")).await["status"].clone()
 }
 
-async fn phase(world: &World, name: &str) -> String {
+pub(crate) async fn phase(world: &World, name: &str) -> String {
     text(&status(world, name).await["phase"])
 }
 
-async fn reaches(world: &World, name: &str, expected: &str) {
+pub(crate) async fn reaches(world: &World, name: &str, expected: &str) {
     let what = format!("{name} is {expected}");
     world
         .wait_until(&what, 300, async |world: &World| {
@@ -47,7 +47,7 @@ async fn reaches(world: &World, name: &str, expected: &str) {
 }
 
 /// The phases in their order.
-fn phases(status: &Value) -> Vec<String> {
+pub(crate) fn phases(status: &Value) -> Vec<String> {
     let steps = status["history"].as_array().unwrap();
     steps.iter().map(|step| text(&step["phase"])).collect()
 }
