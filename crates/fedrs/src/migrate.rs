@@ -37,6 +37,9 @@ const REQUESTS: [&str; 3] = ["mreq", "migrationrequest", "migrationrequests"];
   kubectl cordon n1
   fedrs migrate node n1
 
+  # Its node does not answer, and never will
+  fedrs migrate confirm web-0a1b2-x7k2p --machine-is-destroyed
+
   # What has not begun does not happen
   fedrs migrate cancel web-0a1b2-x7k2p"
 )]
@@ -67,12 +70,27 @@ enum MigrateCommand {
         #[command(flatten)]
         options: OptionArgs,
     },
+    /// Confirm that a pod has stopped which waits for it: the phase of its MigrationRequest is HandsUp
+    ///
+    /// Then the pod is removed, and made again elsewhere. Data may be lost if it still runs: without a proof by its kubelet, which needs
+    /// no confirmation, the machine has to be destroyed.
+    Confirm(ConfirmArgs),
     /// Cancel a MigrationRequest. A migration that has begun is completed
     Cancel {
         /// The MigrationRequest
         #[arg(value_name = NAME_OF_KIND)]
         name: String,
     },
+}
+
+#[derive(Args)]
+struct ConfirmArgs {
+    /// The MigrationRequest
+    #[arg(value_name = NAME_OF_KIND)]
+    name: String,
+    /// The machine does not run any more, and never will with what it ran. Your name is recorded
+    #[arg(long)]
+    machine_is_destroyed: bool,
 }
 
 #[derive(Args)]
@@ -145,6 +163,17 @@ pub(crate) async fn run(args: MigrateArgs) -> anyhow::Result<ExitCode> {
                     "node/{name} {hint}: run `kubectl cordon {name}`"
                 ));
             }
+        }
+        MigrateCommand::Confirm(ConfirmArgs {
+            name,
+            machine_is_destroyed,
+        }) => {
+            let of = named(&cluster, name, option, &REQUESTS)?;
+            let user = migration::confirm(&cluster, of, *machine_is_destroyed).await?;
+            print_line(format_args!(
+                "migrationrequest/{} confirmed by {user}",
+                of.1
+            ));
         }
         MigrateCommand::Cancel { name } => {
             let (namespace, name) = named(&cluster, name, option, &REQUESTS)?;

@@ -74,10 +74,6 @@ fn text(action: &Action<'_>) -> Option<(Reason, &'static str)> {
         Action::Resize { .. } => (Reason::Resized, "Changed CPU or memory of"),
         Action::Adopt { .. } => (Reason::Adopted, "Adopted"),
         Action::Release { .. } => (Reason::Released, "Released"),
-        Action::Unguard { pod } if pod.may_still_run() => (
-            Reason::ForceDeleted,
-            "Not known to have stopped in time, and let go of all the same:",
-        ),
         Action::Guard { .. }
         | Action::Unguard { .. }
         | Action::CloseGate { .. }

@@ -14,8 +14,8 @@ use futures::future::{join, join_all};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{
-    Eviction, EvictionBy, Guard, Life, MigrationState, MigrationStates, MigrationWait, Plan, Pod,
-    Policy, RequestedMigration, Set,
+    Eviction, EvictionBy, Life, MigrationState, MigrationStates, MigrationWait, Plan, Pod, Policy,
+    RequestedMigration, Set,
 };
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
@@ -96,9 +96,7 @@ impl Migrations {
     fn add_request(&self, request: &RequestObject, pod: &mut Pod<'_>) {
         let confirmation = request.0.spec.confirmation.as_ref();
         let is_destroyed = confirmation.is_some_and(|of| of.machine_is_destroyed);
-        if is_destroyed && matches!(pod.guard, Guard::Holding | Guard::Last) {
-            pod.guard = Guard::Stopped;
-        }
+        pod.is_destroyed |= is_destroyed;
         if request.0.spec.cancel {
             return;
         }

@@ -31,9 +31,18 @@ pub enum EvictionError {
     /// Another controller, or none, has the pod.
     #[error("{0} belongs to no LocalReplicaSet: `kubectl delete` or `kubectl drain` remove it")]
     ForeignPod(String),
-    /// A MigrationRequest that is to be cancelled has ended.
+    /// A MigrationRequest that is to be cancelled or confirmed has ended.
     #[error("{0} has ended: {1}")]
     Ended(String, MigrationPhase),
+    /// Nobody waits for a confirmation.
+    #[error("{0} waits for no confirmation: its phase is {1}")]
+    NotAwaited(String, &'static str),
+    /// Nothing proves what is to be confirmed.
+    #[error(
+        "{0}: the kubelet of {1} has not reported that the containers have stopped. See after the machine: once it answers again, its \
+         kubelet does. If it is destroyed, say so with --machine-is-destroyed"
+    )]
+    NotProved(String, String),
 }
 
 /// Sets or removes the annotation on a pod of a LocalReplicaSet.

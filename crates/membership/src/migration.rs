@@ -3,7 +3,10 @@
 use fedrs_api::{MigrationPhase, MigrationRequest, MigrationRequestSpec};
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::core::v1::{Node, Pod},
+    api::{
+        authentication::v1::SelfSubjectReview,
+        core::v1::{Node, Pod},
+    },
     apimachinery::pkg::apis::meta::v1::Time,
 };
 use kube::{Api, ResourceExt, api::ListParams, api::PostParams};
@@ -93,6 +96,53 @@ pub async fn cancel(
     let write = Write::Patch(json!({ "spec": { "cancel": true } }));
     cluster.write(&object, &write, WriteMode::Persist).await?;
     Ok(())
+}
+
+/// Confirms that the pod of a MigrationRequest has stopped, which its kubelet has not reported (M11). Returns the user's name, which is
+/// recorded.
+pub async fn confirm(
+    cluster: &ClusterClient,
+    (namespace, name): (&str, &str),
+    is_machine_destroyed: bool,
+) -> Result<String, EvictionError> {
+    let object = ObjectRef::namespaced::<MigrationRequest>(namespace, name);
+    let named = format!("migrationrequest {namespace}/{name}");
+    let Some(live) = cluster.get(&object).await? else {
+        return Err(EvictionError::NotFound(named));
+    };
+    let phase = live["status"]["phase"].as_str();
+    match phase.and_then(MigrationPhase::parse) {
+        Some(MigrationPhase::HandsUp) if is_machine_destroyed => {}
+        Some(MigrationPhase::HandsUp) => {
+            let node = live["status"]["node"].as_str().unwrap_or_default();
+            return Err(EvictionError::NotProved(named, format!("node {node}")));
+        }
+        Some(end) if end.is_end() => return Err(EvictionError::Ended(named, end)),
+        phase => {
+            let phase = phase.map_or("unknown", MigrationPhase::as_str);
+            return Err(EvictionError::NotAwaited(named, phase));
+        }
+    }
+    let user = user_name(cluster).await?;
+    let confirmation = json!({ "confirmedBy": user, "machineIsDestroyed": true });
+    let patch = json!({
+        "metadata": { "uid": live["metadata"]["uid"] },
+        "spec": { "confirmation": confirmation },
+    });
+    let write = Write::Patch(patch);
+    cluster.write(&object, &write, WriteMode::Persist).await?;
+    Ok(user)
+}
+
+/// The user's name, as the API server knows it.
+async fn user_name(cluster: &ClusterClient) -> Result<String, RequestError> {
+    let reviews: Api<SelfSubjectReview> = Api::all(cluster.client());
+    let parameters = PostParams::default();
+    let review = SelfSubjectReview::default();
+    let reviewed = reviews.create(&parameters, &review);
+    let reviewed = cluster.call("read the user's name", reviewed).await?;
+    let user = reviewed.status.and_then(|status| status.user_info);
+    Ok(user.and_then(|user| user.username).unwrap_or_default())
 }
 
 /// The MigrationRequests of a namespace, or of all; the oldest first.

@@ -135,6 +135,7 @@ impl World {
                 migration: None,
                 shard: None,
                 guard: Guard::Absent,
+                is_destroyed: false,
                 is_disrupted: false,
                 deletion_cost: 0,
                 created: earlier(1000 + age),

@@ -76,6 +76,7 @@ fn shut_down<'a>(
                 Some(NextStep::Wait(PodWait::Record))
             }
             Shutdown::Replaced | Shutdown::HandsUp => Some(NextStep::Wait(PodWait::HandsUp)),
+            Shutdown::Forced => Some(NextStep::Act(Action::ForceRemove { pod, since })),
             Shutdown::Over => Some(NextStep::Act(Action::Unguard { pod })),
             Shutdown::NotAwaited => pod.is_owned().then(|| force(set, pod, since, next, now)),
         };

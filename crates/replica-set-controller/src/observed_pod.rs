@@ -323,6 +323,7 @@ impl ObservedPod {
             migration: None,
             shard: None,
             guard: self.guard(),
+            is_destroyed: false,
             is_disrupted: self
                 .condition(DISRUPTED)
                 .is_some_and(|condition| condition.status == "True"),

@@ -33,6 +33,8 @@ pub struct Pod<'a> {
     pub shard: Option<&'a str>,
     /// Whether it stays until its containers have stopped.
     pub guard: Guard,
+    /// Whether a person has confirmed that its machine is destroyed.
+    pub is_destroyed: bool,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
     pub is_disrupted: bool,
     /// `controller.kubernetes.io/pod-deletion-cost`; 0 without it. The lower, the earlier it is removed.
@@ -80,7 +82,7 @@ pub enum Guard {
     /// Nothing but finalizers keeps it: its removal was requested without time to stop. Its kubelet does so at the end, and whoever
     /// deletes by force.
     Last,
-    /// Its containers have stopped: its kubelet has said so of each of them and has then requested its removal, or a person has.
+    /// Its containers have stopped: its kubelet has said so of each of them, and has then requested its removal.
     Stopped,
 }
 
@@ -220,7 +222,7 @@ impl<'a> Pod<'a> {
     #[must_use]
     pub fn may_still_run(&self) -> bool {
         let is_guarded = matches!(self.guard, Guard::Holding | Guard::Last);
-        is_guarded && matches!(self.life, Life::Terminating { .. })
+        is_guarded && !self.is_destroyed && matches!(self.life, Life::Terminating { .. })
     }
 
     /// Whether the API server may be asked to change it.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! live --Guard--> has the finalizer --removed, by whomever--> its kubelet stops the containers --proof--> Unguard -> gone
-//!                                                                   '--timeout--> Evict: Unguard; HandsUp, Replace: waits
+//!                                                                   '--timeout--> Evict: ForceRemove, Unguard
+//!                                                                                 HandsUp, Replace: waits for a person
 //! ```
 //!
 //! None can be added to a pod that is being removed, and a drain removes first: so pods have it from their creation on. Without a policy
@@ -25,6 +26,8 @@ use crate::{
 pub(crate) enum Shutdown {
     /// The finalizer has done its work.
     Over,
+    /// So it has, but its kubelet will never end it.
+    Forced,
     /// Its containers have not stopped in time: a pod with another name takes its place, and a person has to confirm that they have.
     Replaced,
     /// Its containers have to stop.
@@ -41,9 +44,14 @@ pub(crate) enum Shutdown {
 impl Shutdown {
     /// That of a pod that is being removed since this time.
     pub(crate) fn of(set: &Set<'_>, pod: &Pod<'_>, since: Timestamp, now: Timestamp) -> Self {
+        let released = match pod.guard {
+            Guard::Holding => Self::Forced,
+            Guard::Absent | Guard::Last | Guard::Stopped => Self::Over,
+        };
         match (set.migration, set.migration.shutdown(), pod.guard) {
-            (_, _, Guard::Stopped) => Self::Over,
             (_, _, Guard::Absent) => Self::NotAwaited,
+            (_, _, Guard::Stopped) => Self::Over,
+            _ if pod.is_destroyed => released,
             (Policy::Unknown, ..) => Self::Stopping { until: None },
             (_, None, Guard::Last) => Self::Over,
             (_, None, Guard::Holding) => Self::NotAwaited,
@@ -56,7 +64,7 @@ impl Shutdown {
                 let until = deadline.map_or(timeout, |deadline| timeout.min(deadline.max(since)));
                 match shutdown.on_timeout {
                     _ if now < until => Self::Stopping { until: Some(until) },
-                    ShutdownTimeout::Evict => Self::Over,
+                    ShutdownTimeout::Evict => released,
                     ShutdownTimeout::Replace => Self::Replaced,
                     ShutdownTimeout::HandsUp => Self::HandsUp,
                 }

@@ -21,7 +21,7 @@ use self::host::Host;
 /// A test.
 type Test = fn(&Host);
 
-const TESTS: [(&str, Test); 19] = [
+const TESTS: [(&str, Test); 20] = [
     (
         "kustomize::one_replica_has_no_disruption_budget_and_three_have",
         render::one_replica_has_no_disruption_budget_and_three_have,
@@ -90,6 +90,10 @@ const TESTS: [(&str, Test); 19] = [
     (
         "policies::s7_the_account_in_a_member_changes_its_own_labels_of_pods_only",
         policies::s7_the_account_in_a_member_changes_its_own_labels_of_pods_only,
+    ),
+    (
+        "policies::m11_users_confirm_as_themselves_and_only_with_the_right_to",
+        policies::m11_users_confirm_as_themselves_and_only_with_the_right_to,
     ),
     (
         "release::install_upgrade_and_uninstall_keep_the_crds",

@@ -225,3 +225,88 @@ pub(crate) fn s7_the_account_in_a_member_changes_its_own_labels_of_pods_only(hos
     }
     host.must(&["delete", "--filename=deploy/policies/member.yaml"], "");
 }
+
+pub(crate) fn m11_users_confirm_as_themselves_and_only_with_the_right_to(host: &Host) {
+    for crd in fedrs_api::crd::local() {
+        apply(host, &json!(crd).to_string());
+    }
+    policy(host, "confirmations.yaml");
+    create_namespace(host, "machines");
+    for (user, verbs) in [
+        ("jane", json!(["get", "create", "patch", "confirm"])),
+        ("john", json!(["get", "create", "patch"])),
+    ] {
+        let rule = json!({ "apiGroups": ["fedrs.dev"], "resources": ["migrationrequests"], "verbs": verbs });
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": { "name": user, "namespace": "machines" }, "rules": [rule],
+        });
+        apply(host, &role.to_string());
+        bind(host, ("Role", user), user, "machines");
+    }
+    let request = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationRequest",
+        "metadata": { "name": "web", "namespace": "machines" }, "spec": { "podName": "web" },
+    });
+    wait_until("the request exists", 30, || {
+        let created = host.kubectl(&["apply", "--filename=-"], &request.to_string());
+        created.succeeded
+    });
+    let confirm = |user: &str, by: &str, dry_run: &str| {
+        let confirmation = json!({ "confirmedBy": by, "machineIsDestroyed": true });
+        let patch = format!(
+            "--patch={}",
+            json!({ "spec": { "confirmation": confirmation } })
+        );
+        let user = format!("--as={user}");
+        let patch = [
+            "patch",
+            "mreq",
+            "web",
+            "--namespace=machines",
+            "--type=merge",
+            &patch,
+            &user,
+            dry_run,
+        ];
+        host.kubectl(&patch, "")
+    };
+    // An API server takes some seconds to apply a policy.
+    wait_until("the policy is applied", 30, || {
+        !confirm("john", "john", "--dry-run=server").succeeded
+    });
+    for (user, by, message) in [
+        (
+            "john",
+            "john",
+            "user john may not confirm migrationrequests in namespace machines",
+        ),
+        ("jane", "john", "spec.confirmation.confirmedBy must be jane"),
+    ] {
+        let output = confirm(user, by, "--dry-run=none");
+        assert!(output.errors.contains(message), "{user}: {}", output.errors);
+    }
+    let output = confirm("jane", "jane", "--dry-run=none");
+    assert!(output.succeeded, "{}", output.errors);
+    let output = confirm("jane", "john", "--dry-run=none");
+    assert!(
+        output.errors.contains("stays confirmed"),
+        "{}",
+        output.errors
+    );
+    // Whoever changes something else confirms nothing.
+    let cancel = [
+        "patch",
+        "mreq",
+        "web",
+        "--namespace=machines",
+        "--type=merge",
+        "--patch={\"spec\":{\"cancel\":true}}",
+        "--as=john",
+    ];
+    host.must(&cancel, "");
+    host.must(
+        &["delete", "--filename=deploy/policies/confirmations.yaml"],
+        "",
+    );
+}

@@ -61,10 +61,6 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             LocalReplicaSets
         ),
         scenario!(
-            local_updates::m5_m10_pods_move_under_their_names,
-            LocalReplicaSets
-        ),
-        scenario!(
             local_updates::l20_kubectl_drains_nodes_during_an_update,
             LocalReplicaSets,
             Kubectl
@@ -77,7 +73,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-fn local(env: &TestEnvironment) -> MemberSet<'_> {
+pub(crate) fn local(env: &TestEnvironment) -> MemberSet<'_> {
     MemberSet {
         env,
         kind: Kind::Local,
@@ -85,7 +81,7 @@ fn local(env: &TestEnvironment) -> MemberSet<'_> {
 }
 
 /// Starts the controller, and a set of which `unavailable` pods may be unavailable.
-async fn started(env: &mut TestEnvironment, replicas: usize, unavailable: usize) {
+pub(crate) async fn started(env: &mut TestEnvironment, replicas: usize, unavailable: usize) {
     started_with(env, replicas, unavailable, 0).await;
 }
 
@@ -107,7 +103,7 @@ async fn started_with(
 }
 
 /// Waits until the set has exactly `replicas` pods, all of the current template and available.
-async fn until_updated(env: &TestEnvironment, replicas: usize) {
+pub(crate) async fn until_updated(env: &TestEnvironment, replicas: usize) {
     let set = local(env);
     set.settle(replicas).await;
     set.until("all pods are updated", async || {
@@ -127,7 +123,10 @@ fn image(image: &str) -> Value {
 }
 
 /// Something of each pod, by name.
-async fn of_pods(env: &TestEnvironment, of: impl Fn(&Value) -> String) -> BTreeMap<String, String> {
+pub(crate) async fn of_pods(
+    env: &TestEnvironment,
+    of: impl Fn(&Value) -> String,
+) -> BTreeMap<String, String> {
     let pods = local(env).owned().await;
     pods.iter().map(|pod| (name_of(pod), of(pod))).collect()
 }
@@ -430,48 +429,6 @@ async fn l18_l20_pods_are_evicted_by_annotation_and_by_node(env: &mut TestEnviro
     let mut back = label(Value::Null);
     back["spec"] = json!({ "unschedulable": null });
     set.request("PATCH", &node, &back).await;
-}
-
-/// A node is emptied by a MigrationPolicy: each pod of it has a request, and its name afterwards.
-async fn m5_m10_pods_move_under_their_names(env: &mut TestEnvironment) {
-    started(env, 6, 3).await;
-    let pods = env.watch(local(env).name()).await;
-    let set = local(env);
-    let of = |plural: &str| set.path().replace("localreplicasets/local", plural);
-    let between = json!({ "hardware": 0, "compaction": 0 });
-    let spec = json!({ "selector": {}, "maxUnavailable": 1, "minSecondsBetween": between });
-    let policy = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationPolicy",
-        "metadata": { "name": "all" }, "spec": spec,
-    });
-    set.request("POST", &of("migrationpolicies"), &policy).await;
-    let node_of = |pod: &Value| text(&pod["spec"]["nodeName"]).to_owned();
-    let before = of_pods(env, node_of).await;
-    let node = before.values().next().expect("there are pods").clone();
-    let leaving = before.values().filter(|of| **of == node).count();
-    let path = format!("/api/v1/nodes/{node}");
-    let label = |value: Value| json!({ "metadata": { "labels": { "fedrs.dev/evict": value } } });
-    let mut drained = label("true".into());
-    drained["spec"] = json!({ "unschedulable": true });
-    set.request("PATCH", &path, &drained).await;
-    set.until("all of its pods have moved", async || {
-        let list = set
-            .request("GET", &of("migrationrequests"), &Value::Null)
-            .await;
-        let requests = list["items"].as_array().cloned().unwrap_or_default();
-        let is_done = |request: &Value| request["status"]["phase"] == "Done";
-        requests.len() == leaving && requests.iter().all(is_done)
-    })
-    .await;
-    until_updated(env, 6).await;
-    let after = of_pods(env, node_of).await;
-    assert!(after.keys().eq(before.keys()), "{before:?} {after:?}");
-    assert!(after.values().all(|of| *of != node), "{after:?}");
-    pods.assert_never_below(5);
-    pods.assert_never_above(6);
-    let mut back = label(Value::Null);
-    back["spec"] = json!({ "unschedulable": null });
-    set.request("PATCH", &path, &back).await;
 }
 
 /// Nodes are drained while pods are updated: first in place, then recreated. Both share the budget.

@@ -13,6 +13,7 @@ mod external_changes;
 mod kstatus;
 mod kubectl;
 mod leader;
+mod local_migrations;
 mod local_replica_sets;
 mod local_sets;
 mod local_updates;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     scenarios.extend(rollouts());
     scenarios.extend(replica_sets::scenarios());
     scenarios.extend(local_updates::scenarios());
+    scenarios.extend(local_migrations::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 

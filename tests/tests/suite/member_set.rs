@@ -46,7 +46,7 @@ impl MemberSet<'_> {
         format!("{}/{}", self.collection(), self.name())
     }
 
-    fn pod_path(&self, name: &str) -> String {
+    pub(crate) fn pod_path(&self, name: &str) -> String {
         format!("/api/v1/namespaces/{}/pods/{name}", self.env.namespace())
     }
 

@@ -395,6 +395,61 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     world.end();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn m11_a_person_confirms_that_a_machine_is_destroyed() {
+    let world = World::start().await;
+    let fedrs = async |arguments: &str| {
+        let arguments = format!("{arguments} --kubeconfig a.yaml");
+        world.federation.fedrs(&arguments).await
+    };
+    world.cluster().create(json!({
+        "apiVersion": FEDRS, "kind": "MigrationPolicy",
+        "metadata": { "namespace": "default", "name": "all" },
+        "spec": { "selector": {}, "shutdown": { "timeoutSeconds": 1, "onTimeout": "HandsUp" } },
+    }));
+    let is_guarded = |pod: &Value| pod["metadata"]["finalizers"] == json!(["fedrs.dev/shutdown"]);
+    wait_until("the pods have the finalizer", || {
+        world.pods().iter().all(is_guarded)
+    })
+    .await;
+    let pod = world.pods().remove(0);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let [name, uid] = ["name", "uid"].map(|of| text(&pod["metadata"][of]));
+    let node = text(&pod["spec"]["nodeName"]);
+    // The pod in its place is not to wait until it is known that the node is lost.
+    let api = world.cluster().api();
+    let nodes = api.kind_of("v1", "Node").unwrap();
+    let cordon = |node: &mut Value| node["spec"]["unschedulable"] = true.into();
+    api.modify(&nodes, None, "", &node, cordon).unwrap();
+    world.cluster().sim.fail_node(&node);
+    let asked = fedrs(&format!("migrate pod {name}")).await.succeeded();
+    let request = text(&json!(asked.stdout.trim().rsplit('/').next().unwrap()));
+    let confirm = format!("migrate confirm {request}");
+    let phase = || {
+        let kind = "MigrationRequest";
+        let request = world.cluster().get(FEDRS, kind, "default", &request);
+        request.unwrap()["status"]["phase"].clone()
+    };
+    wait_until("a person is asked", || phase() == "HandsUp").await;
+    fedrs(&confirm).await.failed().contains(&[
+        &format!("the kubelet of node {node} has not reported that the containers have stopped"),
+        "--machine-is-destroyed",
+    ]);
+    let confirmed = format!("{confirm} --machine-is-destroyed");
+    let outcome = fedrs(&confirmed).await.succeeded();
+    let expected = format!("migrationrequest/{request} confirmed by ");
+    assert!(outcome.stdout.starts_with(&expected), "{}", outcome.stdout);
+    wait_until("the pod is gone", || {
+        let is_other = |pod: &Value| pod["metadata"]["uid"] != *uid;
+        world.pods().iter().all(is_other)
+    })
+    .await;
+    wait_until("it has moved", || phase() == "Done").await;
+    let outcome = fedrs(&confirmed).await.failed();
+    outcome.contains(&["has ended: Done"]);
+    world.end();
+}
+
 /// An eviction that would have no effect, or another one than meant, is refused or explained.
 #[tokio::test(flavor = "multi_thread")]
 async fn l18_an_eviction_that_can_not_be_asked_for_is_refused() {

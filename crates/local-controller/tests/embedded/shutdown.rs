@@ -16,7 +16,7 @@ fn shutdown(on_timeout: &str) -> Value {
 
 /// A set all of whose pods have the finalizer.
 async fn guarded(replicas: usize, on_timeout: &str) -> World {
-    let spec = json!({ "nodeTimeoutSeconds": 120, "removalTimeoutSeconds": 300 });
+    let spec = json!({ "nodeTimeoutSeconds": 120, "removalTimeoutSeconds": 3000 });
     let world = World::running(replicas, &spec).await;
     world.create(POLICIES, &shutdown(on_timeout)).await;
     world
@@ -157,7 +157,7 @@ async fn m11_evict_lets_go_of_it_after_the_time() {
     assert_eq!(on(&world, &lost.node).await, 0);
     let events = world.get("/api/v1/namespaces/shop/events").await;
     let text = events.to_string();
-    assert!(text.contains("Not known to have stopped in time"), "{text}");
+    assert!(text.contains("ForceDeleted"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -94,6 +94,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         migration: None,
         shard: None,
         guard: Guard::Absent,
+        is_destroyed: false,
         is_disrupted: false,
         deletion_cost: 0,
         created: at(-2000),

@@ -177,7 +177,8 @@ fn m5_a_migration_is_over_once_the_pod_in_its_place_is_available() {
     };
     let starting = [successor(starting())];
     let record = moved(-30);
-    assert_eq!(plan_with(&set, &starting, &record).record, record);
+    let under_way = plan_with(&set, &starting, &record).record;
+    assert_eq!(under_way.evictions["a"].since, at(-30));
     let available = [successor(ready(-15))];
     let plan = plan_with(&set, &available, &record);
     assert!(plan.record.evictions.is_empty());
@@ -446,6 +447,7 @@ fn m5_the_place_of_a_pod_whose_successor_is_gone_is_not_used_again() {
     let set = with(set(2), &free);
     let other = Pod {
         uid: "a-2",
+        created: at(-3),
         ..live("a", starting())
     };
     let taken = [other, pod("b")];

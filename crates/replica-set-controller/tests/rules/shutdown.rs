@@ -129,7 +129,8 @@ fn m11_a_pod_gets_the_finalizer_before_it_is_removed() {
 #[case::others_have_deleted_it_by_force("Evict", 59, Guard::Last, &[], MigrationPhase::ShuttingDown)]
 #[case::they_have_stopped("HandsUp", 5, Guard::Stopped, &["Unguard a"], MigrationPhase::Evicting)]
 #[case::they_have_stopped_late("HandsUp", 5000, Guard::Stopped, &["Unguard a"], MigrationPhase::Evicting)]
-#[case::evict("Evict", 60, Guard::Holding, &["Unguard a"], MigrationPhase::Evicting)]
+#[case::evict("Evict", 60, Guard::Holding, &["ForceRemove a"], MigrationPhase::Evicting)]
+#[case::evicted_by_force("Evict", 60, Guard::Last, &["Unguard a"], MigrationPhase::Evicting)]
 #[case::hands_up("HandsUp", 60, Guard::Holding, &[], MigrationPhase::HandsUp)]
 #[case::hands_up_for_ever("HandsUp", 100_000, Guard::Last, &[], MigrationPhase::HandsUp)]
 #[case::evicted_and_not_gone("Evict", 1800, Guard::Absent, &["ForceRemove a"], MigrationPhase::Evicting)]
@@ -233,12 +234,32 @@ fn m15_the_deadline_ends_the_wait_for_the_containers_but_not_for_a_person() {
         }),
         ..pod
     };
-    for (on_timeout, expected) in [("Evict", "Unguard a"), ("HandsUp", "")] {
+    for (on_timeout, expected) in [("Evict", "ForceRemove a"), ("HandsUp", "")] {
         let policy = policy(on_timeout);
         let set = with(set(1), &policy);
         let pods = [deadline(removed("a", 5, Guard::Holding))];
         let plan = plan_with(&set, &pods, &moving());
         assert_eq!(actions(&plan).concat(), expected);
+    }
+}
+
+/// Its kubelet will never end it.
+#[test]
+fn m11_a_pod_whose_machine_is_destroyed_is_removed_by_force() {
+    for on_timeout in ["Evict", "HandsUp", "Replace"] {
+        let policy = policy(on_timeout);
+        let set = with(set(1), &policy);
+        for (guard, expected) in [
+            (Guard::Holding, "ForceRemove a"),
+            (Guard::Last, "Unguard a"),
+        ] {
+            let pods = [Pod {
+                is_destroyed: true,
+                ..removed("a", 5, guard)
+            }];
+            let plan = plan_with(&set, &pods, &moving());
+            assert_eq!(actions(&plan), [expected]);
+        }
     }
 }
 

@@ -41,8 +41,10 @@ pub(crate) struct ModelPod {
     pub(crate) is_broken: bool,
     /// Whether it has the finalizer of shutdowns.
     is_guarded: bool,
-    /// Whether its containers have stopped, and that is known.
+    /// Whether its containers have stopped.
     has_stopped: bool,
+    /// Whether its machine is destroyed, and somebody has said so.
+    is_destroyed: bool,
     /// Whether it was deleted by force.
     is_forced: bool,
     /// Whether its node does not answer: its containers run on.
@@ -220,6 +222,7 @@ impl Cluster {
                 is_broken: false,
                 is_guarded,
                 has_stopped: false,
+                is_destroyed: false,
                 is_forced: false,
                 is_cut: false,
                 version: 0,
@@ -311,7 +314,7 @@ impl Cluster {
         pods.retain(|pod| {
             let is_over = pod.is_terminating() && (pod.has_stopped || pod.is_forced);
             let is_gone = is_over && !pod.is_guarded;
-            if is_gone && !pod.has_stopped {
+            if is_gone && !pod.has_stopped && !pod.is_destroyed {
                 phantoms.push(pod.name.clone());
             }
             !is_gone
@@ -358,8 +361,7 @@ impl Cluster {
             Edit::Evict(by) => pod.eviction = by,
             Edit::Cut => pod.is_cut = true,
             Edit::Destroy => {
-                pod.is_cut = true;
-                pod.has_stopped = true;
+                (pod.is_cut, pod.is_destroyed) = (true, true);
             }
             Edit::Orphan => pod.owner = Owner::Nobody,
             Edit::Relabel => pod.owner = Owner::SetWithoutMatch,
@@ -380,7 +382,7 @@ impl Cluster {
     pub(crate) fn heal(&mut self) {
         self.pods.retain(|pod| !pod.terminated);
         for pod in &mut self.pods {
-            (pod.is_broken, pod.is_cut) = (false, false);
+            (pod.is_broken, pod.is_cut) = (false, pod.is_destroyed);
         }
         self.phantoms.clear();
     }
@@ -401,7 +403,8 @@ impl ModelPod {
 
     /// Whether it is being removed, and stays while its containers run.
     pub(crate) fn is_held(&self) -> bool {
-        self.is_terminating() && self.is_guarded && !self.has_stopped
+        let has_stopped = self.has_stopped || self.is_destroyed;
+        self.is_terminating() && self.is_guarded && !has_stopped
     }
 
     fn guard(&self) -> Guard {
@@ -491,6 +494,7 @@ impl Seen {
             migration: None,
             shard: None,
             guard: pod.guard(),
+            is_destroyed: pod.is_destroyed,
             is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
             created: time(pod.created),
