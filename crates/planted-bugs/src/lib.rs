@@ -40,6 +40,12 @@ pub enum PlantedBug {
     StartedUpdatesForgottenByRestart,
     /// Evictions of a LocalReplicaSet begin beside the budget.
     EvictionsBesideTheBudget,
+    /// After a restart, the last migration of a LocalReplicaSet does not count for the time between two.
+    MigrationsForgottenByRestart,
+    /// That a pod was deleted by force proves that its containers have stopped.
+    ForcedDeletionProves,
+    /// A pod that others have removed is replaced at once, though it may still run and its policy waits.
+    PlaceOfRunningPodTaken,
     /// When a member is listed again, discovery begins by forgetting its endpoints.
     EndpointsForgottenByRelist,
     /// Endpoints that go while the watch of a member is away stay after the next list.
@@ -48,7 +54,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -64,6 +70,9 @@ impl PlantedBug {
         Self::SpeedForgottenByRestart,
         Self::StartedUpdatesForgottenByRestart,
         Self::EvictionsBesideTheBudget,
+        Self::MigrationsForgottenByRestart,
+        Self::ForcedDeletionProves,
+        Self::PlaceOfRunningPodTaken,
         Self::EndpointsForgottenByRelist,
         Self::EndpointsKeptByRelist,
     ];

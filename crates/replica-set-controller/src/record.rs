@@ -12,6 +12,7 @@ use std::{
 
 use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     pod::{Life, Pod},
@@ -147,7 +148,7 @@ fn hold_places<'r>(
     now: Timestamp,
 ) -> Cow<'r, LocalRecord> {
     let mut recorded = Cow::Borrowed(recorded);
-    if !set.migration.waits_for_stop() {
+    if !set.migration.waits_for_stop() || is_planted(PlantedBug::PlaceOfRunningPodTaken) {
         return recorded;
     }
     let has_place = |pod: &Pod<'_>, recorded: &LocalRecord| {

@@ -11,6 +11,7 @@
 
 use fedrs_api::{LocalRecord, ShutdownTimeout};
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     group::Member,
@@ -52,6 +53,7 @@ impl Shutdown {
             (_, _, Guard::Absent) => Self::NotAwaited,
             (_, _, Guard::Stopped) => Self::Over,
             _ if pod.is_destroyed => released,
+            (_, _, Guard::Last) if is_planted(PlantedBug::ForcedDeletionProves) => Self::Over,
             (Policy::Unknown, ..) => Self::Stopping { until: None },
             (_, None, Guard::Last) => Self::Over,
             (_, None, Guard::Holding) => Self::NotAwaited,

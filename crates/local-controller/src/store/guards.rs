@@ -23,7 +23,9 @@ impl State {
                 stays
             }
         });
-        abandoned.map(Arc::clone).collect()
+        let mut abandoned: Vec<_> = abandoned.map(Arc::clone).collect();
+        abandoned.sort_by(|a, b| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
+        abandoned
     }
 
     fn is_looked_after(&self, set: &str) -> bool {

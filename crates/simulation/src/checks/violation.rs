@@ -27,6 +27,8 @@ pub enum Invariant {
     Rollout,
     /// Pods of a new template start no faster than users want (L15).
     Speed,
+    /// A pod is let go of once its containers have stopped, and nothing takes its place before (M11).
+    Proof,
     /// A set that is gone has left nothing behind (F5).
     NothingLeft,
     /// What fails is tried again at a bounded rate (F28, F38).
@@ -65,6 +67,7 @@ impl fmt::Display for Invariant {
             Self::Budget => "budget",
             Self::Rollout => "rollout",
             Self::Speed => "speed",
+            Self::Proof => "proof",
             Self::NothingLeft => "nothing left",
             Self::BoundedRate => "bounded rate",
             Self::OneWriter => "one writer",

@@ -18,6 +18,10 @@ const NAMESPACE: &str = "default";
 const SETS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/localreplicasets";
 /// The collection of pods.
 const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
+/// The collection of MigrationPolicies.
+const POLICIES_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/migrationpolicies";
+/// The collection of MigrationRequests.
+const MIGRATIONS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/migrationrequests";
 /// The collection of PodDisruptionBudgets.
 const BUDGETS_PATH: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 /// The collection of ResourceQuotas.

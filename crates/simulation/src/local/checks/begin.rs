@@ -9,6 +9,7 @@ use fedrs_api::LocalRecord;
 use sim_cluster::Change;
 
 use super::{
+    migrations::too_soon,
     observed::Observed,
     pod::uid,
     set::{Set, has_begun, record},
@@ -24,6 +25,10 @@ pub(super) fn of_status(observed: &Observed, change: &Change) -> Option<Violatio
     if begin.is_empty() {
         return None;
     }
+    if let Some(text) = too_soon(observed, set, &record) {
+        let invariant = Invariant::Speed;
+        return Some(Violation { invariant, text });
+    }
     let name = &set.name;
     let updates: Vec<_> = record
         .updates
@@ -31,8 +36,11 @@ pub(super) fn of_status(observed: &Observed, change: &Change) -> Option<Violatio
         .filter(|pod| !set.record.updates.contains_key(*pod))
         .collect();
     let spec = set.spec.now();
-    if (spec.is_paused && !updates.is_empty()) || spec.is_stopped || spec.is_deleted {
-        let count = begin.len();
+    // That nothing takes the place of a pod which others have removed is recorded, too.
+    let is_live = |uid: &&&str| observed.pods.get(**uid).is_some_and(|pod| pod.is_live);
+    let count = begin.iter().filter(is_live).count();
+    let is_still = count > 0 && (spec.is_stopped || spec.is_deleted);
+    if (spec.is_paused && !updates.is_empty()) || is_still {
         return Some(Violation {
             invariant: Invariant::Switches,
             text: format!("{name}: {count} updates or evictions begin, which are switched off"),
@@ -41,9 +49,11 @@ pub(super) fn of_status(observed: &Observed, change: &Change) -> Option<Violatio
     let since = observed.lag.since();
     let pods: Vec<_> = observed.pods_lately_of(&uid, set, since).collect();
     // A pod that is not available uses the budget anyway (L22).
-    let costs = pods
-        .iter()
-        .any(|(pod, facts)| begin.contains(pod) && facts.is_available(since, spec.min_ready));
+    let is_forced = |pod: &str| (record.evictions.get(pod)).is_some_and(|of| of.forced);
+    let costs = pods.iter().any(|(pod, facts)| {
+        let begins = begin.contains(pod) && !is_forced(pod);
+        begins && facts.is_available(since, spec.min_ready)
+    });
     let available = pods
         .iter()
         .filter(|(pod, _)| !has_begun(&record, pod))

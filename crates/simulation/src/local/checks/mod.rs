@@ -10,6 +10,7 @@
 
 mod begin;
 mod lag;
+mod migrations;
 mod observed;
 mod ownership;
 mod pod;
@@ -27,7 +28,10 @@ use sim_cluster::Change;
 /// What is wrong with a change that the controller made. `observed` does not know it yet.
 pub(super) fn of_write(observed: &Observed, change: &Change) -> Vec<Violation> {
     let found = match &*change.kind.plural {
-        "pods" => pods::of_pod(observed, change),
+        "pods" => {
+            let proof = migrations::of_pod(observed, change);
+            proof.or_else(|| pods::of_pod(observed, change))
+        }
         "localreplicasets" => begin::of_status(observed, change),
         _ => None,
     };

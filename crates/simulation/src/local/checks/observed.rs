@@ -1,7 +1,9 @@
 //! What the API server has, and had.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use fedrs_api::{MigrationPolicySpec, ValidMigrationPolicy};
+use serde_json::Value;
 use sim_cluster::Change;
 use tokio::time::Instant;
 
@@ -24,9 +26,19 @@ pub(in crate::local) struct Observed {
     /// The PodDisruptionBudgets: the set that each belongs to, and when its spec was written last, by name.
     pub(super) budgets: BTreeMap<String, (Option<String>, Instant)>,
     pub(in crate::local) lag: Lag,
+    /// The policy of all sets.
+    pub(super) policy: Option<ValidMigrationPolicy>,
+    /// The nodes whose machines are destroyed.
+    pub(in crate::local) destroyed: BTreeSet<String>,
 }
 
 impl Observed {
+    /// All sets have this policy.
+    pub(in crate::local) fn set_policy(&mut self, spec: &Value) {
+        let spec: MigrationPolicySpec = serde_json::from_value(spec.clone()).unwrap();
+        self.policy = ValidMigrationPolicy::check(&spec).ok();
+    }
+
     /// Something has changed.
     pub(in crate::local) fn put(&mut self, change: &Change) {
         match &*change.kind.plural {

@@ -4,7 +4,7 @@ use sim_cluster::Change;
 
 use super::{
     observed::Observed,
-    pod::{controller, text},
+    pod::{controller, has_guard, text},
 };
 use crate::checks::{Invariant, Violation};
 
@@ -19,6 +19,10 @@ pub(super) fn of_write(observed: &Observed, change: &Change) -> Option<Violation
     }
     let text = if kind == "localreplicasets" {
         of_set(change)
+    } else if kind == "migrationrequests" {
+        of_request(change)
+    } else if lets_go(change) {
+        return None;
     } else {
         of_owned(observed, change)
     };
@@ -36,6 +40,32 @@ fn of_set(change: &Change) -> Option<String> {
     let metadata = |field: &&str| old["metadata"][*field] != new["metadata"][*field];
     let is_other = old["spec"] != new["spec"] || fields.iter().any(metadata);
     is_other.then(|| "is changed beside its status".to_owned())
+}
+
+/// A request for a migration is made for a set, or its status is written.
+fn of_request(change: &Change) -> Option<String> {
+    let Some(new) = &change.new else {
+        return Some("is deleted".to_owned());
+    };
+    let is_ours = controller(new).is_some_and(|(_, kind)| kind == "LocalReplicaSet");
+    let is_other = match &change.old {
+        Some(old) => old["spec"] != new["spec"],
+        None => !is_ours,
+    };
+    is_other.then(|| "is changed beside its status, or made for nobody".to_owned())
+}
+
+/// Whether a pod that is being removed, or that belongs to nobody, is let go of.
+fn lets_go(change: &Change) -> bool {
+    let Some(old) = &change.old else {
+        return false;
+    };
+    let is_removed = !old["metadata"]["deletionTimestamp"].is_null();
+    let loses = change.new.as_ref().is_none_or(|new| !has_guard(new));
+    change.kind.plural == "pods"
+        && has_guard(old)
+        && loses
+        && (is_removed || controller(old).is_none())
 }
 
 /// What belongs to a set that exists, and may be changed.

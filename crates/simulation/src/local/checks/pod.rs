@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::labels;
+use fedrs_api::{labels, names};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub(super) struct Pod {
     restarting: BTreeMap<String, Value>,
     /// Whether a set has created it.
     pub(super) is_created_by_set: bool,
+    /// Whether it is being removed, and stays until its containers have stopped.
+    pub(super) is_held: bool,
     /// Whether the controller has removed it.
     pub(super) is_removed_by_set: bool,
     /// Since when it has counted as a pod of its set, or not.
@@ -52,6 +54,7 @@ impl Pod {
             is_live: false,
             is_created_by_set: controller(object).is_some(),
             is_removed_by_set: false,
+            is_held: false,
             is_ready: false,
             restarting: BTreeMap::new(),
             changed: Instant::now(),
@@ -77,6 +80,7 @@ impl Pod {
         }
         (self.controller, self.labels, self.is_live) = (controller, labels.clone(), is_live);
         self.is_ready = has_condition(object, "Ready");
+        self.is_held = is_held(object);
         if let Some(old) = old {
             self.note_restarts(old, object);
         }
@@ -120,7 +124,7 @@ impl Pod {
 
     /// It is gone.
     pub(super) fn remove(&mut self) {
-        self.is_live = false;
+        (self.is_live, self.is_held) = (false, false);
         self.judge(false);
     }
 
@@ -185,6 +189,28 @@ pub(super) fn controller(object: &Value) -> Option<(String, String)> {
 pub(super) fn is_live(object: &Value) -> bool {
     let is_over = ["Succeeded", "Failed"].contains(&&*text(&object["status"]["phase"]));
     object["metadata"]["deletionTimestamp"].is_null() && !is_over
+}
+
+/// Whether it is being removed, has the finalizer of shutdowns, and its kubelet has not reported that its containers have stopped.
+pub(super) fn is_held(object: &Value) -> bool {
+    let containers = object["spec"]["containers"].as_array();
+    let statuses = object["status"]["containerStatuses"].as_array();
+    let has_stopped = |container: &Value| {
+        let mut statuses = statuses.into_iter().flatten();
+        let status = statuses.find(|status| status["name"] == container["name"]);
+        status.is_some_and(|status| !status["state"]["terminated"].is_null())
+    };
+    let is_placed = !text(&object["spec"]["nodeName"]).is_empty();
+    let have_stopped = containers.into_iter().flatten().all(has_stopped);
+    let is_removed = !object["metadata"]["deletionTimestamp"].is_null();
+    is_removed && has_guard(object) && is_placed && !have_stopped
+}
+
+/// Whether it has the finalizer of shutdowns.
+pub(super) fn has_guard(object: &Value) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    let mut finalizers = finalizers.into_iter().flatten();
+    finalizers.any(|finalizer| finalizer == names::SHUTDOWN)
 }
 
 /// Whether a condition is true.

@@ -46,6 +46,34 @@ pub enum LocalAction {
         /// Which of its pods, in the order of their names.
         index: u32,
     },
+    /// Somebody deletes a pod of a set without waiting for its kubelet.
+    ForceDeletePod {
+        /// The set.
+        set: String,
+        /// Which of its pods, in the order of their names.
+        index: u32,
+    },
+    /// A person asks a pod of a set to leave its node.
+    Migrate {
+        /// The set.
+        set: String,
+        /// Which of its pods, in the order of their names.
+        index: u32,
+        /// After how long it moves whatever holds it up, if not by default.
+        deadline_seconds: Option<u64>,
+    },
+    /// The requests of persons for pods of a set are cancelled.
+    CancelMigrations {
+        /// The set.
+        set: String,
+    },
+    /// Persons confirm what they are asked for of machines that are destroyed.
+    ConfirmMigrations,
+    /// The machine of a node is destroyed.
+    Destroy {
+        /// The node, by its number from 0.
+        node: u32,
+    },
     /// Somebody evicts pods of a set through the API server, one after the other, as `kubectl drain` does.
     EvictPods {
         /// The set.
@@ -207,6 +235,9 @@ impl LocalAction {
             | Self::CreateSet { set }
             | Self::EditPod { set, .. }
             | Self::DeletePod { set, .. }
+            | Self::ForceDeletePod { set, .. }
+            | Self::Migrate { set, .. }
+            | Self::CancelMigrations { set }
             | Self::EvictPods { set, .. }
             | Self::CreatePod { set, .. }
             | Self::Budget { set, .. } => Some(set),
@@ -228,6 +259,23 @@ impl fmt::Display for LocalAction {
                 write!(to, "somebody edits pod {index} of {set}: {patch}")
             }
             Self::DeletePod { set, index } => write!(to, "somebody deletes pod {index} of {set}"),
+            Self::ForceDeletePod { set, index } => {
+                write!(to, "somebody deletes pod {index} of {set} by force")
+            }
+            Self::Migrate {
+                set,
+                index,
+                deadline_seconds,
+            } => {
+                write!(to, "a person asks pod {index} of {set} to leave its node")?;
+                match deadline_seconds {
+                    Some(seconds) => write!(to, " within {seconds} s"),
+                    None => Ok(()),
+                }
+            }
+            Self::CancelMigrations { set } => write!(to, "migrations of {set} are cancelled"),
+            Self::ConfirmMigrations => to.write_str("persons confirm that machines are destroyed"),
+            Self::Destroy { node } => write!(to, "the machine of node {node} is destroyed"),
             Self::EvictPods { set, pods } => write!(to, "somebody evicts {pods} pods of {set}"),
             Self::CreatePod {
                 set,

@@ -7,7 +7,9 @@ use fedrs_api::annotations;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{LocalAction, LocalFault, LocalPlan, LocalSetPlan, LocalStep, edits, kind::Kind};
+use super::{
+    LocalAction, LocalFault, LocalPlan, LocalSetPlan, LocalStep, edits, kind::Kind, migrations,
+};
 
 /// The seeds of plans are another stream than the seeds of the clusters.
 const STREAM: u64 = 0x6c72_7300;
@@ -45,10 +47,13 @@ pub fn generate_local(seed: u64) -> LocalPlan {
         mut random,
         ..
     } = generator;
+    let names: Vec<_> = sets.iter().map(|set| &*set.name).collect();
+    let policy = migrations::draw(seed, (&names, nodes, end_ms), &mut steps);
     steps.sort_by_key(|step| step.at_ms);
     LocalPlan {
         seed,
         nodes,
+        policy,
         pods_per_node: *[20, 110].choose(&mut random).unwrap_or(&20),
         candidates,
         sets,

@@ -7,6 +7,7 @@ mod action;
 mod edits;
 mod generate;
 mod kind;
+mod migrations;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +30,9 @@ pub struct LocalPlan {
     pub pods_per_node: u32,
     /// How many controllers take part in the election.
     pub candidates: u32,
+    /// The spec of the MigrationPolicy of all sets, if they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Value>,
     /// The sets, which are created at the start.
     pub sets: Vec<LocalSetPlan>,
     /// What happens, in the order of time.

@@ -47,6 +47,16 @@ impl Runner {
                     self.request(Method::DELETE, &path, &Value::Null).await;
                 }
             }
+            LocalAction::ForceDeletePod { set, index } => {
+                if let Some(path) = self.pod_path(set, *index) {
+                    let at_once = json!({ "gracePeriodSeconds": 0 });
+                    self.request(Method::DELETE, &path, &at_once).await;
+                }
+            }
+            LocalAction::Migrate { .. }
+            | LocalAction::CancelMigrations { .. }
+            | LocalAction::ConfirmMigrations
+            | LocalAction::Destroy { .. } => self.migrate(action).await,
             LocalAction::EvictPods { set, pods } => self.evict(set, *pods).await,
             LocalAction::CreatePod {
                 set,
@@ -275,7 +285,12 @@ impl Runner {
         for node in 0..self.node_count {
             self.add_node(node);
         }
+        self.replace_destroyed().await;
         for name in std::mem::take(&mut self.nodes) {
+            // Nobody repairs a machine that is destroyed.
+            if (self.recorder).observe(|observed| observed.destroyed.contains(&name)) {
+                continue;
+            }
             self.cluster.recover_node(&name);
             let patch = json!({
                 "metadata": { "labels": { fedrs_api::annotations::EVICT: null } },
@@ -297,6 +312,16 @@ impl Runner {
             let patch = json!({ "spec": healthy_template(&set["spec"]) });
             let path = format!("{SETS_PATH}/{}", name(&set));
             self.request(Method::PATCH, &path, &patch).await;
+        }
+    }
+
+    /// Nodes whose machines are destroyed are deleted, and there are as many as before.
+    async fn replace_destroyed(&self) {
+        let destroyed = (self.recorder).observe(|observed| observed.destroyed.clone());
+        for (number, name) in (self.node_count..).zip(destroyed) {
+            let path = format!("{NODES_PATH}/{name}");
+            self.request(Method::DELETE, &path, &Value::Null).await;
+            self.add_node(number);
         }
     }
 

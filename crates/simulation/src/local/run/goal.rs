@@ -22,6 +22,8 @@ use crate::{checks::Invariant, trace::Topic};
 const RECOVERY: Duration = Duration::from_secs(1_500);
 /// The longest that one pod takes to stop, to start and to become available.
 const POD: Duration = Duration::from_secs(120);
+/// What migrations take beside: for each of some pods, the time between two, and the time to stop.
+const MIGRATIONS: Duration = Duration::from_secs(2_400);
 /// How often the state is looked at.
 const APART: Duration = Duration::from_secs(2);
 /// After this time everything is written: statuses, PodDisruptionBudgets.
@@ -36,6 +38,7 @@ pub(super) async fn check(runner: &mut Runner) {
         if Instant::now() >= deadline {
             return runner.fail(Invariant::Reached, reason);
         }
+        runner.confirm().await;
         runner.wait_until(Instant::now() + APART).await;
     }
     runner
@@ -64,7 +67,7 @@ fn time_of(runner: &Runner) -> Duration {
         let delay = Duration::from_secs(number(&speed["minDelay"]).into());
         (POD + delay) * number(&spec["replicas"])
     });
-    RECOVERY + times.max().unwrap_or_default()
+    RECOVERY + MIGRATIONS + times.max().unwrap_or_default()
 }
 
 /// Whether the state is what users want, or what is missing.
@@ -73,6 +76,16 @@ fn reached(runner: &Runner) -> Result<(), String> {
     for set in &sets {
         let name = set["metadata"]["name"].as_str().unwrap_or_default();
         set_reached(runner, set).map_err(|reason| format!("{name}: {reason}"))?;
+    }
+    for request in runner.requests() {
+        let phase = request["status"]["phase"].as_str().unwrap_or_default();
+        if !["Done", "Forced", "Cancelled"].contains(&phase) {
+            let name = &request["metadata"]["name"];
+            return Err(format!(
+                "{name} is {phase}: {}",
+                request["status"]["message"]
+            ));
+        }
     }
     nothing_left(runner, &sets)
 }

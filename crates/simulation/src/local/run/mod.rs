@@ -8,6 +8,7 @@
 mod actions;
 mod describe;
 mod goal;
+mod migrations;
 mod processes;
 mod recorder;
 mod runner;
@@ -34,6 +35,9 @@ async fn execute(runner: &mut Runner, plan: &LocalPlan) {
     let start = runner.start;
     let steps = async {
         runner.start_controllers();
+        if let Some(policy) = &plan.policy {
+            runner.create_policy(policy).await;
+        }
         for set in &plan.sets {
             runner.create_set(&set.name).await;
         }

@@ -1,0 +1,65 @@
+//! A MigrationPolicy, and what happens because of it.
+//!
+//! It has a stream of random numbers of its own, so that plans without one are what they were before there were policies.
+
+use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
+use serde_json::{Value, json};
+
+use super::{LocalAction, LocalStep};
+
+const STREAM: u64 = 0x6d69_6700;
+
+/// The spec of the policy of all sets with these names, if there is one. Adds its steps, until `end_ms`.
+pub(super) fn draw(
+    seed: u64,
+    (sets, nodes, end_ms): (&[&str], u32, u64),
+    steps: &mut Vec<LocalStep>,
+) -> Option<Value> {
+    let mut random = StdRng::seed_from_u64(seed ^ (STREAM << 32));
+    if !random.random_bool(0.4) {
+        return None;
+    }
+    for _ in 0..random.random_range(1..10) {
+        let action = action(sets, nodes, &mut random);
+        let at_ms = random.random_range(500..end_ms.max(501));
+        steps.push(LocalStep { at_ms, action });
+    }
+    Some(policy(&mut random))
+}
+
+fn policy(random: &mut StdRng) -> Value {
+    let between = *[0, 5, 60].choose(random).unwrap_or(&0);
+    let mut spec = json!({
+        "selector": {},
+        "minSecondsBetween": { "hardware": between, "compaction": between },
+    });
+    if random.random_bool(0.4) {
+        let limits = [json!(1), json!(2), json!("30%")];
+        spec["maxUnavailable"] = limits.choose(random).cloned().unwrap_or_default();
+    }
+    if random.random_bool(0.7) {
+        spec["shutdown"] = json!({
+            "timeoutSeconds": ([5, 40, 200].choose(random)),
+            "onTimeout": (["Evict", "HandsUp", "HandsUp", "Replace"].choose(random)),
+        });
+    }
+    spec
+}
+
+fn action(sets: &[&str], nodes: u32, random: &mut StdRng) -> LocalAction {
+    let set = (*sets.choose(random).unwrap_or(&"")).to_owned();
+    let index = random.random_range(0..12);
+    match random.random_range(0..10) {
+        0..4 => LocalAction::Migrate {
+            set,
+            index,
+            deadline_seconds: random.random_bool(0.4).then(|| random.random_range(1..300)),
+        },
+        4 => LocalAction::CancelMigrations { set },
+        5..7 => LocalAction::ForceDeletePod { set, index },
+        7 => LocalAction::ConfirmMigrations,
+        _ => LocalAction::Destroy {
+            node: random.random_range(0..nodes),
+        },
+    }
+}
