@@ -16,6 +16,7 @@ mod leader;
 mod local_replica_sets;
 mod local_sets;
 mod local_updates;
+mod maintenance;
 mod member_set;
 mod members;
 mod placement;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     scenarios.extend(rollouts());
     scenarios.extend(replica_sets::scenarios());
     scenarios.extend(local_updates::scenarios());
+    scenarios.extend(maintenance::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 

@@ -32,7 +32,7 @@ impl ControllerAccount {
     /// All objects, in the order in which they are to be created: roles come before what binds them.
     pub fn manifests(&self) -> Vec<Manifest> {
         let (cluster, own) = match self.cluster {
-            ClusterType::Host => (rules::host(), rules::host_namespace()),
+            ClusterType::Host => (self.on_host(), rules::host_namespace()),
             ClusterType::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
         };
         let account = Account {
@@ -46,12 +46,20 @@ impl ControllerAccount {
         manifests
     }
 
-    /// The permissions in all namespaces of a member.
+    /// The permissions in all namespaces of the host.
+    fn on_host(&self) -> Vec<Grant> {
+        let mut grants = rules::host();
+        grants.extend(maintenance::rbac::host());
+        grants
+    }
+
+    /// The permissions in all namespaces of a member. An account that is restricted to namespaces changes no nodes.
     fn in_cluster(&self) -> Vec<Grant> {
         let mut grants = rules::member_cluster(&self.name);
         if self.namespaces.is_none() {
             grants.extend(rules::member_workloads());
             grants.extend(rules::member_namespaces());
+            grants.extend(maintenance::rbac::member());
         }
         grants
     }
