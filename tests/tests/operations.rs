@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 use fedrs_api::{
-    ClusterReason, ClusterState, ConditionReason, ConditionType, EventReason, MaintenanceConditionType,
-    MaintenanceEventReason, MaintenanceReason, MemberConditionType, MemberEventReason, MemberReason, WaitReason,
+    ClusterReason, ClusterState, ConditionReason, ConditionType, EventReason,
+    MaintenanceConditionType, MaintenanceEventReason, MaintenanceReason, MemberConditionType,
+    MemberEventReason, MemberReason, WaitReason,
 };
 use std::{
     collections::BTreeSet,

@@ -198,7 +198,7 @@ pub struct MaintenanceStatus {
     pub blocking: Vec<BlockingPod>,
     /// All pods that have to leave and wait.
     pub blocking_total: i32,
-    /// Accepted, NodesFound, MembersReachable and, while another Maintenance has nodes of this one, NodesHeld.
+    /// `Accepted`, `NodesFound`, `MembersReachable` and, while another Maintenance has nodes of this one, `NodesHeld`.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

@@ -98,7 +98,7 @@ impl Controller {
         let queue = reconciler.queue.clone().run(cancel.clone());
         tasks.spawn(watchdog.watch("queue").around(queue));
         let running = Running::new(tasks.clone(), readiness, watchdog);
-        begin_when_ready(maintenances, running.readiness(), tasks, cancel.clone());
+        begin_when_ready(maintenances, running.readiness(), &tasks, cancel.clone());
         let workers = reconciler.config.workers;
         running.start_workers(workers, cancel, move |watched| {
             work(Arc::clone(&reconciler), watched)
@@ -292,7 +292,7 @@ impl Controller {
 fn begin_when_ready(
     maintenances: MaintenanceController,
     mut readiness: Readiness,
-    tasks: TaskTracker,
+    tasks: &TaskTracker,
     cancel: CancellationToken,
 ) {
     let of_maintenances = tasks.clone();

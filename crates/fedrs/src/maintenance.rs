@@ -1,6 +1,6 @@
 //! `fedrs maintenance`: planned work on nodes of members, from its start to its end (M9, M15).
 
-use std::{process::ExitCode, time::Duration};
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
 use fedrs_api::{Maintenance, MaintenanceStatus, conditions::ConditionStatus};
@@ -242,7 +242,7 @@ fn blocking(status: &MaintenanceStatus) -> String {
     let total = usize::try_from(status.blocking_total).unwrap_or_default();
     let more = total.saturating_sub(status.blocking.len());
     if more > 0 {
-        text.push_str(&format!("and {more} more\n"));
+        let _ = writeln!(text, "and {more} more");
     }
     text
 }

@@ -39,7 +39,7 @@ pub(crate) fn mark(node: &Node, wanted: &MaintenanceMark) -> Result<Option<NodeP
     };
     let annotation = (old.as_ref() != Some(&wanted)).then(|| json!(wanted.to_annotation()));
     let label = node.evicts().is_none().then(|| json!(EVICTS));
-    let cordon = (!node.spec.unschedulable).then(|| json!(true));
+    let cordon = (!node.spec.unschedulable).then_some(Value::Bool(true));
     Ok(patch(node, annotation, label, cordon))
 }
 

@@ -26,7 +26,7 @@ fn mark(world: &World, member: &str, node: &str) -> MaintenanceMark {
 
 #[test]
 fn m9_m15_nodes_that_match_are_cordoned_labelled_and_told_until_when() {
-    let mut world = World::new(with(
+    let mut world = World::new(&with(
         rack(),
         &json!({ "durationSeconds": 3600, "deadline": "2027-01-22T08:00:00Z" }),
     ));
@@ -51,7 +51,7 @@ fn m9_m15_nodes_that_match_are_cordoned_labelled_and_told_until_when() {
 
 #[test]
 fn what_is_unknown_is_absent_from_the_mark() {
-    let mut world = World::new(json!({ "nodeSelector": { "matchLabels": { "rack": "r7" } } }));
+    let mut world = World::new(&json!({ "nodeSelector": { "matchLabels": { "rack": "r7" } } }));
     world.settle();
     let written: Value = serde_json::from_str(&mark(&world, "eu", "n1").to_annotation()).unwrap();
     assert_eq!(
@@ -62,7 +62,7 @@ fn what_is_unknown_is_absent_from_the_mark() {
 
 #[test]
 fn the_finalizer_and_the_status_come_before_the_first_mark() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     let plan = world.plan();
     assert_eq!(plan.finalizer, Some(FinalizerChange::Add));
     assert!(plan.patches.is_empty());
@@ -85,7 +85,7 @@ fn m9_until_is_counted_from_the_start_and_stays(
     if let Some(start) = start {
         spec["startTime"] = json!(start);
     }
-    let mut world = World::new(spec);
+    let mut world = World::new(&spec);
     world.settle();
     let until = time(expected) + jiff::SignedDuration::from_secs(60);
     assert_eq!(mark(&world, "eu", "n1").until.unwrap().0, until);
@@ -101,7 +101,7 @@ fn m9_until_is_counted_from_the_start_and_stays(
 
 #[test]
 fn nothing_is_marked_before_its_time() {
-    let mut world = World::new(with(
+    let mut world = World::new(&with(
         rack(),
         &json!({ "startTime": "2027-01-15T08:00:30Z" }),
     ));
@@ -129,7 +129,7 @@ fn nothing_is_marked_before_its_time() {
 #[case::ended(false)]
 #[case::deleted(true)]
 fn at_its_end_only_own_marks_go_and_what_was_cordoned_stays(#[case] is_deleted: bool) {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.put_node("eu", "n2", &json!({ "rack": "r7" }), true);
     let other = MaintenanceMark {
         name: "other".to_owned(),
@@ -175,7 +175,7 @@ fn at_its_end_only_own_marks_go_and_what_was_cordoned_stays(#[case] is_deleted: 
 
 #[test]
 fn nodes_that_no_longer_match_lose_their_marks() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.settle();
     world.edit(
         "eu",
@@ -194,7 +194,7 @@ fn nodes_that_no_longer_match_lose_their_marks() {
 
 #[test]
 fn a_mark_that_somebody_damages_is_repaired() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.settle();
     for damage in [
         json!({ "spec": { "unschedulable": false } }),
@@ -216,7 +216,7 @@ fn a_mark_that_somebody_damages_is_repaired() {
 /// Who asks more strongly than a Maintenance is not overruled, and what is theirs stays.
 #[test]
 fn another_request_to_evict_stays() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     let label = json!({ "metadata": { "labels": { "fedrs.dev/evict": "Involuntary" } } });
     world.edit("eu", "n1", &label);
     world.settle();
@@ -229,7 +229,7 @@ fn another_request_to_evict_stays() {
 
 #[test]
 fn m15_the_status_shows_who_blocks_by_the_first_deadline() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     for number in 0..30_u32 {
         let name = format!("web-{number:02}");
         world.put_pod("eu", &name, "n1");
@@ -287,7 +287,7 @@ fn bad_input_is_a_condition_with_the_field_and_marks_nothing(
     #[case] type_: &str,
     #[case] expected: &str,
 ) {
-    let mut world = World::new(spec);
+    let mut world = World::new(&spec);
     world.settle();
     assert_eq!(world.condition(type_), expected);
     assert!(world.marked("own").is_empty());
@@ -296,7 +296,7 @@ fn bad_input_is_a_condition_with_the_field_and_marks_nothing(
 
 #[test]
 fn an_invalid_edit_changes_no_mark_until_the_work_is_over() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.settle();
     world.maintenance.spec.clusters = Some(vec!["ue".to_owned()]);
     world.settle();
@@ -309,14 +309,14 @@ fn an_invalid_edit_changes_no_mark_until_the_work_is_over() {
 
 #[test]
 fn all_nodes_of_named_clusters_may_be_meant() {
-    let mut world = World::new(json!({ "clusters": ["eu"], "nodeSelector": {} }));
+    let mut world = World::new(&json!({ "clusters": ["eu"], "nodeSelector": {} }));
     world.settle();
     assert_eq!(world.marked("own"), ["eu/n1", "eu/n2", "eu/n3"]);
 }
 
 #[test]
 fn a_member_that_does_not_answer_is_waited_for() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.settle();
     world.member("us").is_unreachable = true;
     world.settle();
@@ -338,7 +338,7 @@ fn a_member_that_does_not_answer_is_waited_for() {
 
 #[test]
 fn a_forgotten_member_is_not_waited_for() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.settle();
     world.member("us").is_unreachable = true;
     world.delete();
@@ -352,7 +352,7 @@ fn a_forgotten_member_is_not_waited_for() {
 
 #[test]
 fn a_member_that_rejects_the_marks_is_named() {
-    let mut world = World::new(rack());
+    let mut world = World::new(&rack());
     world.member("us").rejects = true;
     for _ in 0..5 {
         world.step();

@@ -129,7 +129,7 @@ proptest! {
     fn only_own_marks_change_and_what_has_settled_writes_nothing(
         events in prop::collection::vec((0..2_usize, 0..3_usize, event()), 0..40),
     ) {
-        let mut world = World::new(json!({ "nodeSelector": { "matchLabels": { "rack": "r7" } }, "durationSeconds": 60 }));
+        let mut world = World::new(&json!({ "nodeSelector": { "matchLabels": { "rack": "r7" } }, "durationSeconds": 60 }));
         for (member, node, event) in events {
             if !world.is_gone {
                 apply(&mut world, MEMBERS[member], NODES[node], event);

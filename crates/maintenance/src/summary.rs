@@ -1,6 +1,6 @@
 //! What the nodes of one cluster show: counts, the writes that they need, and what holds them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fedrs_api::{BlockingPod, MaintenanceCluster, MaintenanceMark, selector::LabelSelector};
 
@@ -64,7 +64,7 @@ pub(crate) fn of(cluster: &str, observed: &Observed, wanted: &Wanted<'_>) -> Sum
             Wanted::Marks(_, of) if matches => {
                 let is_marked = is_marked(node, uid);
                 counts.cordoned += i32::from(is_marked);
-                let is_empty = pods.is_some_and(|pods| pods.is_empty());
+                let is_empty = pods.is_some_and(BTreeSet::is_empty);
                 counts.emptied += i32::from(is_marked && is_empty);
                 match mark(node, of) {
                     Ok(patch) => summary.patches.extend(patch),

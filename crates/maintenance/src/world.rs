@@ -20,7 +20,7 @@ pub(crate) fn time(text: &str) -> Timestamp {
 }
 
 /// A Maintenance as an API server returns it.
-pub(crate) fn maintenance(spec: Value) -> Maintenance {
+pub(crate) fn maintenance(spec: &Value) -> Maintenance {
     let object = json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "Maintenance",
         "metadata": { "name": "rack-7", "uid": "own", "generation": 1 }, "spec": spec,
@@ -54,7 +54,7 @@ pub(crate) struct World {
 
 impl World {
     /// The members `eu` and `us`, each with the nodes `n1` and `n2` of rack `r7` and `n3` of rack `r8`.
-    pub(crate) fn new(spec: Value) -> Self {
+    pub(crate) fn new(spec: &Value) -> Self {
         let mut this = Self {
             maintenance: maintenance(spec),
             members: BTreeMap::new(),

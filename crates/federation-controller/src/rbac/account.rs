@@ -32,7 +32,7 @@ impl ControllerAccount {
     /// All objects, in the order in which they are to be created: roles come before what binds them.
     pub fn manifests(&self) -> Vec<Manifest> {
         let (cluster, own) = match self.cluster {
-            ClusterType::Host => (self.on_host(), rules::host_namespace()),
+            ClusterType::Host => (on_host(), rules::host_namespace()),
             ClusterType::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
         };
         let account = Account {
@@ -44,13 +44,6 @@ impl ControllerAccount {
             manifests.extend(account.in_namespace(name, rules::member_workloads()));
         }
         manifests
-    }
-
-    /// The permissions in all namespaces of the host.
-    fn on_host(&self) -> Vec<Grant> {
-        let mut grants = rules::host();
-        grants.extend(maintenance::rbac::host());
-        grants
     }
 
     /// The permissions in all namespaces of a member. An account that is restricted to namespaces changes no nodes.
@@ -68,6 +61,13 @@ impl ControllerAccount {
     pub fn to_yaml(&self) -> String {
         to_yaml(&self.manifests())
     }
+}
+
+/// The permissions in all namespaces of the host.
+fn on_host() -> Vec<Grant> {
+    let mut grants = rules::host();
+    grants.extend(maintenance::rbac::host());
+    grants
 }
 
 #[cfg(test)]
