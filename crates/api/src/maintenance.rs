@@ -280,14 +280,14 @@ pub struct MaintenanceMark {
     pub was_cordoned: bool,
 }
 
-/// The longest annotation that is read: a reason of 1024 characters, escaped, and the rest.
-const MARK_BYTES_MAX: usize = 16 << 10;
-
 impl MaintenanceMark {
+    /// The longest annotation that is read, in bytes: a reason of 1024 characters, escaped, and the rest.
+    pub const BYTES_MAX: usize = 16 << 10;
+
     /// The mark that an annotation holds; `None` if it holds none. Fields of later versions are ignored.
     #[must_use]
     pub fn parse(annotation: &str) -> Option<Self> {
-        if annotation.len() > MARK_BYTES_MAX {
+        if annotation.len() > Self::BYTES_MAX {
             return None;
         }
         let mark: Self = serde_json::from_str(annotation).ok()?;

@@ -16,10 +16,7 @@ pub(crate) fn of_cluster(cluster: &str, observed: &Observed) -> Vec<BlockingPod>
         .collect();
     let blocking = observed.requests.iter().filter_map(|request| {
         let status = &request.status;
-        let pod = (
-            request.metadata.namespace.clone(),
-            request.spec.pod_name.clone(),
-        );
+        let pod = request.pod();
         // A request that has ended is of an earlier pod of that name.
         let node = left
             .get(&pod)

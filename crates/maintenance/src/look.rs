@@ -135,7 +135,8 @@ impl MaintenanceTask {
             let _slot = slots.acquire().await;
             let observed = match access.get(name) {
                 Some(Access::Client(client)) => {
-                    read::observe(client, selector, scope, timeout).await
+                    let observed = read::observe(client, selector, scope, timeout).await;
+                    observed.map_err(|error| error.to_string())
                 }
                 Some(Access::Unreachable(why)) => Err(why.clone()),
                 Some(Access::Joining) | None => Err("it is not connected yet".to_owned()),

@@ -48,12 +48,31 @@ fn annotation_of_maintenance<'de, D: Deserializer<'de>>(
 ) -> Result<Option<String>, D::Error> {
     let mut annotation = None;
     for_each_entry(from, &[annotations::MAINTENANCE], |_, value| {
-        annotation = Some(value.to_owned());
+        // A longer one is no mark.
+        let is_short = value.len() <= MaintenanceMark::BYTES_MAX;
+        annotation = Some(if is_short { value } else { "" }.to_owned());
     })?;
     Ok(annotation)
 }
 
+/// The longest value of a label.
+const LABEL_BYTES_MAX: usize = 63;
+
 impl Node {
+    /// Forgets the labels that neither `selector` nor a mark is about: a member may send any number.
+    pub(crate) fn keep_labels(&mut self, selector: &LabelSelector) {
+        let of_labels = selector.match_labels.iter().flatten().map(|(key, _)| key);
+        let expressions = selector.match_expressions.iter().flatten();
+        let of_expressions = expressions.map(|expression| &expression.key);
+        let keys: BTreeSet<_> = of_labels
+            .chain(of_expressions)
+            .map(String::as_str)
+            .chain([annotations::EVICT])
+            .collect();
+        let labels = &mut self.metadata.labels;
+        labels.retain(|key, value| keys.contains(&**key) && value.len() <= LABEL_BYTES_MAX);
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.metadata.name
     }
@@ -163,15 +182,34 @@ pub(crate) struct RequestStatus {
     /// A phase that only a later version knows is shown as none.
     #[serde(deserialize_with = "known_phase")]
     pub(crate) phase: Option<MigrationPhase>,
-    #[serde(deserialize_with = "printable_text")]
+    #[serde(deserialize_with = "short_text")]
     pub(crate) message: String,
     pub(crate) until: Option<Time>,
     pub(crate) deadline: Option<Time>,
 }
 
+/// The most characters of a message that the status shows.
+const MESSAGE_CHARS_MAX: usize = 512;
+
+fn short_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let mut text = printable_text(from)?;
+    if let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) {
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+    Ok(text)
+}
+
 fn known_phase<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MigrationPhase>, D::Error> {
     let phase = Option::<String>::deserialize(from)?;
     Ok(phase.as_deref().and_then(MigrationPhase::parse))
+}
+
+impl Request {
+    /// The pod that it is about.
+    pub(crate) fn pod(&self) -> PodId {
+        (self.metadata.namespace.clone(), self.spec.pod_name.clone())
+    }
 }
 
 /// A namespace and the name of a pod.
@@ -186,4 +224,65 @@ pub(crate) struct Observed {
     pub(crate) pods: BTreeMap<String, BTreeSet<PodId>>,
     /// All MigrationRequests, if pods are left.
     pub(crate) requests: Vec<Request>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(metadata: &Value) -> Node {
+        serde_json::from_value(json!({ "metadata": metadata, "spec": null })).unwrap()
+    }
+
+    #[test]
+    fn s5_of_a_node_only_what_matters_is_kept() {
+        let long = "a".repeat(20_000);
+        let selector = LabelSelector {
+            match_labels: Some([("rack".to_owned(), "r7".to_owned())].into()),
+            ..LabelSelector::default()
+        };
+        let mut node = node(&json!({
+            "name": "n1", "uid": "u", "resourceVersion": "1",
+            "labels": { "rack": "r7", "fedrs.dev/evict": "true", "other": long },
+            "annotations": { annotations::MAINTENANCE: long, "other": long },
+        }));
+        assert!(node.is_selected(&selector));
+        assert_eq!(node.metadata.annotation.as_deref(), Some(""));
+        node.keep_labels(&selector);
+        assert!(node.is_selected(&selector));
+        assert_eq!(node.evicts(), Some("true"));
+        assert_eq!(node.metadata.labels.len(), 2);
+    }
+
+    #[test]
+    fn s2_absent_and_null_fields_are_read() {
+        for metadata in [json!({}), json!({ "labels": null, "annotations": {} })] {
+            let node = node(&metadata);
+            assert_eq!((node.mark(), node.evicts()), (None, None));
+            assert!(!node.spec.unschedulable);
+        }
+        let request =
+            json!({ "metadata": {}, "spec": { "podName": "web" }, "status": { "phase": "Later" } });
+        let request: Request = serde_json::from_value(request).unwrap();
+        assert_eq!(request.status.phase, None);
+    }
+
+    #[test]
+    fn only_running_pods_of_local_replica_sets_are_left() {
+        let of = |kind: &str, phase: &str| {
+            let owner =
+                json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": kind, "controller": true });
+            let metadata =
+                json!({ "namespace": "shop", "name": "web", "ownerReferences": [owner] });
+            let pod = json!({ "metadata": metadata, "status": { "phase": phase } });
+            serde_json::from_value::<Pod>(pod).unwrap().of_local_set()
+        };
+        let id = Some(("shop".to_owned(), "web".to_owned()));
+        assert_eq!(of("LocalReplicaSet", "Running"), id);
+        assert_eq!(of("LocalReplicaSet", "Pending"), id);
+        assert_eq!(of("LocalReplicaSet", "Failed"), None);
+        assert_eq!(of("DaemonSet", "Running"), None);
+    }
 }

@@ -103,6 +103,15 @@ fn is_restored(node: &Value) -> bool {
         && node["metadata"]["annotations"][MARK].is_null()
 }
 
+/// The reasons of the events about the object with this uid.
+async fn event_reasons(env: &TestEnvironment, uid: &Value) -> Vec<String> {
+    let path = "/api/v1/namespaces/default/events";
+    let events = env.on_host("GET", path, &Value::Null).await.unwrap();
+    let events = events["items"].as_array().into_iter().flatten();
+    let own = events.filter(|event| event["involvedObject"]["uid"] == *uid);
+    own.map(|event| text(&event["reason"]).to_owned()).collect()
+}
+
 async fn until_gone(env: &TestEnvironment) {
     on_host(env, "DELETE", json!({})).await;
     env.wait_until("the Maintenance is gone", 60, async |env| {
@@ -191,6 +200,14 @@ async fn m9_m15_nodes_of_two_members_are_marked_and_restored(env: &mut TestEnvir
     until_phase(env, "Ended").await;
     assert!(!is_cordoned(&node(env, "a", 1).await));
     assert!(is_cordoned(&node(env, "b", 1).await), "as before");
+    let uid = get(env).await["metadata"]["uid"].clone();
+    env.wait_until("there are events", 60, async |env| {
+        let reasons = event_reasons(env, &uid).await;
+        ["Started", "Emptied", "Ended"]
+            .iter()
+            .all(|reason| reasons.iter().any(|found| found == reason))
+    })
+    .await;
     env.wait_until("its finalizer is removed", 60, async |env| {
         get(env).await["metadata"]["finalizers"].is_null()
     })
