@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 use fedrs_api::{
-    ClusterReason, ClusterState, ConditionReason, ConditionType, EventReason, MemberConditionType,
+    ClusterReason, ClusterState, ConditionReason, ConditionType, EventReason,
+    MaintenanceConditionType, MaintenanceEventReason, MaintenanceReason, MemberConditionType,
     MemberEventReason, MemberReason, WaitReason,
 };
 use std::{
@@ -20,10 +21,11 @@ const REASON_SOURCES: [&str; 4] = [
     "crates/controller-base/src/election/lease.rs",
 ];
 /// Sources that name metrics.
-const METRIC_SOURCES: [&str; 4] = [
+const METRIC_SOURCES: [&str; 5] = [
     "crates/federation-controller/src/metrics.rs",
     "crates/check-queue/src/metrics.rs",
     "crates/cluster-informer/src/metrics.rs",
+    "crates/maintenance/src/metrics.rs",
     "crates/mcs-controller/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
@@ -88,6 +90,11 @@ fn every_condition_reason_and_event_is_explained() {
     let reasons = MemberReason::ALL.iter().map(|word| word.as_str());
     let events = MemberEventReason::ALL.iter().map(|word| word.as_str());
     found.extend(types.chain(reasons).chain(events).map(str::to_owned));
+    let types = MaintenanceConditionType::ALL.iter();
+    let reasons = MaintenanceReason::ALL.iter().map(|word| word.as_str());
+    let events = MaintenanceEventReason::ALL.iter().map(|word| word.as_str());
+    let words = types.map(|word| word.as_str()).chain(reasons).chain(events);
+    found.extend(words.map(str::to_owned));
     for known in [
         "ClusterLost",
         "TokenRenewed",

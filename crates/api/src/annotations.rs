@@ -13,6 +13,8 @@ pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 /// On a pod of a LocalReplicaSet, as an annotation or a label, and on a node as a label: the pods have to leave their node (L18).
 /// `Involuntary` if they can't stay there; `false` for no.
 pub const EVICT: &str = "fedrs.dev/evict";
+/// On a node: which Maintenance has marked it, as the JSON of a [`MaintenanceMark`](crate::MaintenanceMark) (M9, M15).
+pub const MAINTENANCE: &str = "fedrs.dev/maintenance";
 /// On a pod template: when its pods are to be replaced, though nothing else in it changes. Set by `kubectl rollout restart`.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// On a LocalReplicaSet that `fedrs lrs rolling-update` brings up in place of another one: which, and to how many replicas.

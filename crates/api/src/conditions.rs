@@ -267,6 +267,46 @@ closed_set! {
 }
 
 closed_set! {
+    /// Condition types of a Maintenance. The first three are always present.
+    pub enum MaintenanceConditionType {
+        /// Whether the spec is valid, and names members only.
+        Accepted,
+        /// Whether nodes match.
+        NodesFound,
+        /// Whether all of its clusters answer and accept the marks.
+        MembersReachable,
+        /// Nodes have the mark of another Maintenance; present only while it is true.
+        NodesHeld,
+    }
+}
+
+closed_set! {
+    /// Reasons of the conditions of a Maintenance.
+    pub enum MaintenanceReason {
+        /// `Accepted`: the spec is valid.
+        Valid,
+        /// `Accepted`: the spec is invalid.
+        InvalidSpec,
+        /// `Accepted`: `spec.clusters` names a cluster that is no member.
+        UnknownCluster,
+        /// `NodesFound`: nodes match.
+        NodesMatch,
+        /// `NodesFound`: no node matches.
+        NoNodes,
+        /// `NodesFound`: no node matches in the clusters that answer. `MembersReachable`: clusters do not answer.
+        MembersUnreachable,
+        /// `NodesFound`, `MembersReachable`: the nodes are not looked at: the spec is not accepted, or the work is over.
+        NotObserved,
+        /// `MembersReachable`: all clusters answer.
+        AllReachable,
+        /// `MembersReachable`: clusters reject the marks.
+        MarksRejected,
+        /// `NodesHeld`: nodes have the mark of another Maintenance.
+        MarkedByAnother,
+    }
+}
+
+closed_set! {
     /// Condition types of an EndpointSet. The first two are always present.
     pub enum EndpointConditionType {
         /// Whether the spec is valid.

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::{
     EndpointSet, FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet,
-    MemberCluster, MigrationPolicy, MigrationRequest, SetKind, field::Errors, placement, schema,
+    Maintenance, MemberCluster, MigrationPolicy, MigrationRequest, SetKind, field::Errors,
+    placement, schema,
 };
 
 /// All CRDs of a host, ready to install.
@@ -21,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         without_rollouts(FederatedReplicaSet::crd()),
         FederatedDeployment::crd(),
         MemberCluster::crd(),
+        Maintenance::crd(),
     ];
     // Nobody may be asked to write the statuses of EndpointSets: without one, they say nothing.
     let endpoint_sets = tidy(EndpointSet::crd());

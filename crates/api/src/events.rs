@@ -101,6 +101,26 @@ closed_set! {
 }
 
 closed_set! {
+    /// Reasons of events on a Maintenance.
+    pub enum MaintenanceEventReason {
+        /// Its time has come: nodes are marked, and their pods leave.
+        Started,
+        /// All of its nodes are cordoned, and no pod of a LocalReplicaSet is left on them.
+        Emptied,
+        /// The work is over: the marks are removed.
+        Ended,
+        /// No node matches.
+        NoNodes,
+        /// The spec is invalid, or names a cluster that is no member.
+        NotAccepted,
+        /// A member does not answer, or rejects what is asked of it.
+        MemberUnreachable,
+        /// A cluster is no member any more: the marks of its nodes stay.
+        MarksLeft,
+    }
+}
+
+closed_set! {
     /// Reasons of events on a MemberCluster. The reasons of the condition Ready are reasons of events as well.
     pub enum MemberEventReason {
         /// The controller uses a kubeconfig that does not protect its credentials.

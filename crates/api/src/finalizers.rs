@@ -2,3 +2,5 @@
 
 /// On a FederatedReplicaSet: the controller releases or deletes its local ReplicaSets before the object disappears (F5).
 pub const MEMBERS: &str = "fedrs.dev/members";
+/// On a Maintenance: the controller removes its marks from the nodes of the members before the object disappears.
+pub const MAINTENANCE: &str = "fedrs.dev/maintenance";

@@ -31,6 +31,7 @@ mod local_record;
 pub mod local_replica_set;
 mod local_status;
 mod local_strategy;
+pub mod maintenance;
 pub mod member_cluster;
 pub mod migration_policy;
 pub mod migration_request;
@@ -53,6 +54,7 @@ pub mod valid;
 mod valid_deployment;
 mod valid_endpoint_set;
 mod valid_local;
+mod valid_maintenance;
 mod valid_rollout;
 mod wait;
 
@@ -64,7 +66,8 @@ pub use cluster_status::{
 pub use cluster_type::ClusterType;
 pub use conditions::{
     ConditionReason, ConditionStatus, ConditionType, EndpointConditionType, EndpointReason,
-    LocalConditionType, LocalReason, MemberConditionType, MemberReason, NewCondition,
+    LocalConditionType, LocalReason, MaintenanceConditionType, MaintenanceReason,
+    MemberConditionType, MemberReason, NewCondition,
 };
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
@@ -72,7 +75,7 @@ pub use endpoint_set::{
     EndpointAddresses, EndpointSet, EndpointSetCluster, EndpointSetSpec, EndpointSetStatus,
     EndpointSource, IncludedPods,
 };
-pub use events::{EventReason, LocalEventReason, MemberEventReason};
+pub use events::{EventReason, LocalEventReason, MaintenanceEventReason, MemberEventReason};
 pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
@@ -91,6 +94,10 @@ pub use local_replica_set::{
 pub use local_status::{LocalReplicaSetStatus, RevisionPods};
 pub use local_strategy::{
     DeploySpeed, LocalDeploymentStrategy, ResourceUpdates, ValidLocalStrategy,
+};
+pub use maintenance::{
+    BLOCKING_MAX, BlockingPod, Maintenance, MaintenanceCluster, MaintenanceMark, MaintenanceNodes,
+    MaintenancePhase, MaintenanceSpec, MaintenanceStatus,
 };
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
@@ -118,5 +125,6 @@ pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
 pub use valid_deployment::{RolloutSettings, ValidFederatedDeployment};
 pub use valid_endpoint_set::{NamedPort, PodPort, ValidEndpointSet, ValidEndpointSource};
 pub use valid_local::{AllowedChanges, ValidAntiaffinity, ValidLocalReplicaSet};
+pub use valid_maintenance::ValidMaintenance;
 pub use valid_rollout::ValidRollout;
 pub use wait::{ClusterWait, WaitReason};

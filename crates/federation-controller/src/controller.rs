@@ -16,6 +16,7 @@ use controller_base::{
 use dashmap::DashSet;
 use fedrs_api::SetKind;
 use kube::Client;
+use maintenance::MaintenanceController;
 use reflector::{Collection, EventHandler, Reflector, ReflectorSettings, Versioned};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -74,6 +75,7 @@ impl Controller {
         let lists = self.watch_host(&reconciler, &inbox);
         let (complete, all_known) = watch::channel(false);
         let readiness = Readiness::new(lists, all_known);
+        let maintenances = self.maintenances(&reconciler, &registry);
         let context = Context {
             trigger: Arc::clone(&reconciler) as _,
             recorder: reconciler.recorder.clone(),
@@ -95,7 +97,8 @@ impl Controller {
         tasks.spawn(members);
         let queue = reconciler.queue.clone().run(cancel.clone());
         tasks.spawn(watchdog.watch("queue").around(queue));
-        let running = Running::new(tasks, readiness, watchdog);
+        let running = Running::new(tasks.clone(), readiness, watchdog);
+        begin_when_ready(maintenances, running.readiness(), &tasks, cancel.clone());
         let workers = reconciler.config.workers;
         running.start_workers(workers, cancel, move |watched| {
             work(Arc::clone(&reconciler), watched)
@@ -214,6 +217,25 @@ impl Controller {
         }
     }
 
+    /// The controller of Maintenances, which reaches the members through `registry`.
+    fn maintenances(
+        &self,
+        reconciler: &Reconciler,
+        registry: &Arc<Registry>,
+    ) -> MaintenanceController {
+        MaintenanceController {
+            host: self.host.clone(),
+            members: Arc::clone(registry) as _,
+            federation: self.config.federation.clone(),
+            clock: self.clock.clone(),
+            call_timeout: self.config.call_timeout,
+            joining_timeout: self.config.joining_timeout,
+            recorder: reconciler.recorder.clone(),
+            metrics: self.metrics.maintenances.clone(),
+            seed: self.seed,
+        }
+    }
+
     fn reconciler(
         &self,
         federation: &Arc<str>,
@@ -264,6 +286,21 @@ impl Controller {
         };
         (Arc::new(reconciler), registry)
     }
+}
+
+/// Handles Maintenances once all members are known.
+fn begin_when_ready(
+    maintenances: MaintenanceController,
+    mut readiness: Readiness,
+    tasks: &TaskTracker,
+    cancel: CancellationToken,
+) {
+    let of_maintenances = tasks.clone();
+    tasks.spawn(async move {
+        if cancel.run_until_cancelled(readiness.wait()).await == Some(true) {
+            maintenances.run(of_maintenances, cancel).await;
+        }
+    });
 }
 
 /// The pause between two requests to a host that does not answer.

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use check_queue::{DelayingQueueMetrics, WorkQueueMetrics};
 use cluster_informer::InformerMetrics;
 use controller_base::calls::CallError;
+use maintenance::MaintenanceMetrics;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -103,6 +104,8 @@ pub struct Metrics {
     pub work: WorkQueueMetrics,
     /// The members' informers.
     pub informers: InformerMetrics,
+    /// Maintenances.
+    pub maintenances: MaintenanceMetrics,
 }
 
 impl Default for Metrics {
@@ -118,6 +121,7 @@ impl Default for Metrics {
             statuses: DelayingQueueMetrics::default(),
             work: WorkQueueMetrics::default(),
             informers: InformerMetrics::default(),
+            maintenances: MaintenanceMetrics::default(),
         }
     }
 }
@@ -165,6 +169,7 @@ impl Metrics {
         shown
             .informers
             .register(registry.sub_registry_with_prefix("member"));
+        shown.maintenances.register(registry);
         Arc::new(metrics)
     }
 

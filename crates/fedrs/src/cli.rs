@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs,
-    mcs_controller, migrate, output, plan,
+    maintenance, mcs_controller, migrate, output, plan,
     program::{self, Program},
     rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
 };
@@ -47,6 +47,7 @@ enum Command {
     Cordon(cordon::CordonArgs),
     Uncordon(cordon::UncordonArgs),
     Drain(drain::DrainArgs),
+    Maintenance(maintenance::MaintenanceArgs),
     Uninstall(uninstall::UninstallArgs),
     Crds(crds::CrdsArgs),
     Rbac(rbac::RbacArgs),
@@ -114,6 +115,7 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Cordon(args) => block_on(cordon::cordon(args)),
         Command::Uncordon(args) => block_on(cordon::uncordon(args)),
         Command::Drain(args) => block_on(drain::run(args)),
+        Command::Maintenance(args) => block_on(maintenance::run(args)),
         Command::Uninstall(args) => block_on(uninstall::run(args)),
         Command::Crds(args) => Ok(crds::run(&args)),
         Command::Rbac(args) => rbac::run(args),

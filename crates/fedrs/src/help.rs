@@ -24,7 +24,14 @@ pub(crate) const GROUPS: [(&str, &[&str]); 8] = [
     ),
     (
         "Member clusters",
-        &["join", "cordon", "uncordon", "drain", "unjoin"],
+        &[
+            "join",
+            "cordon",
+            "uncordon",
+            "drain",
+            "maintenance",
+            "unjoin",
+        ],
     ),
     (
         "FederatedReplicaSets and FederatedDeployments",

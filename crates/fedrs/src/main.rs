@@ -20,6 +20,7 @@ mod host;
 mod join;
 mod logging;
 mod lrs;
+mod maintenance;
 mod mcs_controller;
 mod member_source;
 mod metrics_text;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 /// The shortest lifetime of a token that API servers accept.
 const SHORTEST_TOKEN: Duration = Duration::from_secs(600);
@@ -43,6 +43,48 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| "must not be negative".to_owned())
 }
 
+/// A duration that may have days of 24 hours: `7d`, `1d 12h`, or as [`duration`] takes it. At least a second.
+pub(crate) fn days_or_less(text: &str) -> Result<Duration, String> {
+    let in_seconds = |span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours());
+    let span: Result<Span, _> = text.parse();
+    let duration = span.and_then(in_seconds).ok();
+    let duration = duration.and_then(|duration| Duration::try_from(duration).ok());
+    duration
+        .filter(|duration| duration.as_secs() > 0)
+        .ok_or_else(|| "must be a duration such as 90s, 12h or 7d".to_owned())
+}
+
+/// A time with an offset, in whole seconds.
+pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
+    let time: Option<Timestamp> = text.parse().ok();
+    let seconds = time.and_then(|time| Timestamp::from_second(time.as_second()).ok());
+    seconds.ok_or_else(|| "must be a time such as 2027-01-15T08:00:00Z".to_owned())
+}
+
+/// When something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// At this time.
+    At(Timestamp),
+    /// So long after a beginning.
+    After(Duration),
+}
+
+/// A time, or a duration after a beginning.
+pub(crate) fn moment(text: &str) -> Result<Moment, String> {
+    let at = time(text).map(Moment::At);
+    let after = || days_or_less(text).map(Moment::After);
+    at.or_else(|_| after()).map_err(|_| {
+        "must be a time such as 2027-01-15T08:00:00Z, or a duration such as 7d".to_owned()
+    })
+}
+
+/// `key=value`. The API server validates both.
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// The lifetime of a token.
 pub(crate) fn token_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
@@ -73,11 +115,11 @@ pub(crate) fn http_url(text: &str) -> Result<http::Uri, String> {
 
 /// A label, `key=value`. Rejects keys of fedrs; the API server validates the rest.
 pub(crate) fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
+    let (key, value) = key_value(text)?;
     if key.starts_with("fedrs.dev/") {
         return Err("labels with the prefix fedrs.dev/ are reserved".to_owned());
     }
-    Ok((key.to_owned(), value.to_owned()))
+    Ok((key, value))
 }
 
 #[cfg(test)]
@@ -90,6 +132,18 @@ mod tests {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         for wrong in ["", "60", "-5s", "a day"] {
             assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn moments_are_times_or_durations_that_may_have_days() {
+        let week = Duration::from_hours(7 * 24);
+        assert_eq!(moment("7d"), Ok(Moment::After(week)));
+        assert_eq!(days_or_less("1d 12h"), Ok(Duration::from_hours(36)));
+        let at = "2027-01-15T08:00:00Z".parse().unwrap();
+        assert_eq!(moment("2027-01-15T09:00:00.5+01:00"), Ok(Moment::At(at)));
+        for wrong in ["", "0s", "-1h", "7", "tomorrow", "2027-01-15", "1mo"] {
+            assert!(moment(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -25,6 +25,9 @@ pub enum Error {
     /// There is no such member.
     #[error("member {0} not found: run `kubectl get mc` to list the members")]
     MemberNotFound(String),
+    /// There is no such Maintenance.
+    #[error("maintenance {0} not found: run `fedrs maintenance status` to list all")]
+    MaintenanceNotFound(String),
     /// There is no such set.
     #[error("{0} not found")]
     SetNotFound(SetRef),

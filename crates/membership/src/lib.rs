@@ -1,6 +1,6 @@
 //! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
 //! the replicas of a FederatedReplicaSet or FederatedDeployment run and why, plan, which shows where they would move, the rollouts of
-//! FederatedDeployments and LocalReplicaSets, requests to evict or migrate pods of the latter, and rolling updates from one of them to another.
+//! FederatedDeployments and LocalReplicaSets, requests to evict or migrate pods of the latter, rolling updates from one of them to another, and planned work on nodes.
 //!
 //! ```text
 //! request --> operation --requests--> host and member clusters
@@ -18,6 +18,7 @@ pub mod eviction;
 pub mod explain;
 pub mod join;
 pub mod kubeconfig;
+pub mod maintenance;
 pub mod migration;
 pub mod plan;
 pub mod progress;

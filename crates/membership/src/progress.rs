@@ -166,6 +166,9 @@ pub enum Progress {
     /// Sets lost the finalizer of fedrs.
     #[display("{:<8}removed the finalizers of {_0}", ClusterType::Host)]
     FinalizersRemoved(SetCounts),
+    /// So many Maintenances lost the finalizer of fedrs.
+    #[display("{:<8}removed the finalizers of {}", ClusterType::Host, pluralize(*_0, "Maintenance"))]
+    MaintenancesReleased(usize),
 }
 
 /// The result of applying an object.

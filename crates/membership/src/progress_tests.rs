@@ -335,12 +335,14 @@ fn all_uninstall_texts() {
     };
     let plan = UninstallPlan {
         sets: sets(3, 1),
+        maintenances: vec!["rack-7".to_owned()],
         members: vec![eu(), "us".to_owned()],
         namespace: Some("fedrs-system".to_owned()),
     };
     let progress = [
         Progress::WatchingLease("pod-1".to_owned()),
         Progress::FinalizersRemoved(sets(3, 0)),
+        Progress::MaintenancesReleased(1),
         Progress::Member(eu()),
     ];
     let remaining = [

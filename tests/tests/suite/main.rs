@@ -17,6 +17,7 @@ mod local_migrations;
 mod local_replica_sets;
 mod local_sets;
 mod local_updates;
+mod maintenance;
 mod member_set;
 mod members;
 mod placement;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
     scenarios.extend(replica_sets::scenarios());
     scenarios.extend(local_updates::scenarios());
     scenarios.extend(local_migrations::scenarios());
+    scenarios.extend(maintenance::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 

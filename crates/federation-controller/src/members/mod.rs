@@ -17,6 +17,7 @@ pub mod joined;
 pub mod kubeconfig;
 mod member_handle;
 mod namespaces;
+mod node_access;
 mod outage;
 mod recorded_outage;
 mod registry;

@@ -358,6 +358,15 @@ impl Registry {
         self.members.write().remove(name);
     }
 
+    /// Something of each member, by name.
+    pub(super) fn map_members<T>(&self, of: impl Fn(&MemberState) -> T) -> BTreeMap<String, T> {
+        let members = self.members.read();
+        members
+            .iter()
+            .map(|(name, member)| (name.clone(), of(member)))
+            .collect()
+    }
+
     fn change<T: Default>(&self, name: &str, change: impl FnOnce(&mut MemberState) -> T) -> T {
         let mut members = self.members.write();
         members.get_mut(name).map(change).unwrap_or_default()

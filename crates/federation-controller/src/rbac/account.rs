@@ -32,7 +32,7 @@ impl ControllerAccount {
     /// All objects, in the order in which they are to be created: roles come before what binds them.
     pub fn manifests(&self) -> Vec<Manifest> {
         let (cluster, own) = match self.cluster {
-            ClusterType::Host => (rules::host(), rules::host_namespace()),
+            ClusterType::Host => (on_host(), rules::host_namespace()),
             ClusterType::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
         };
         let account = Account {
@@ -46,12 +46,13 @@ impl ControllerAccount {
         manifests
     }
 
-    /// The permissions in all namespaces of a member.
+    /// The permissions in all namespaces of a member. An account that is restricted to namespaces changes no nodes.
     fn in_cluster(&self) -> Vec<Grant> {
         let mut grants = rules::member_cluster(&self.name);
         if self.namespaces.is_none() {
             grants.extend(rules::member_workloads());
             grants.extend(rules::member_namespaces());
+            grants.extend(maintenance::rbac::member());
         }
         grants
     }
@@ -60,6 +61,13 @@ impl ControllerAccount {
     pub fn to_yaml(&self) -> String {
         to_yaml(&self.manifests())
     }
+}
+
+/// The permissions in all namespaces of the host.
+fn on_host() -> Vec<Grant> {
+    let mut grants = rules::host();
+    grants.extend(maintenance::rbac::host());
+    grants
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod controlled;
 mod discovery;
 mod federation;
 mod lrs;
+mod maintenance;
 mod plan;
 mod replica_sets;
 mod rollout;

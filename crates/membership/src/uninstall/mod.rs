@@ -7,11 +7,12 @@
 //!
 //! Local workloads stay with their pods. The federated sets and the CRDs stay as well, and can be deleted afterwards.
 
+mod maintenances;
 mod plan;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fedrs_api::{MemberCluster, finalizers, labels, names::controller_name};
+use fedrs_api::{Maintenance, MemberCluster, finalizers, labels, names::controller_name};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
@@ -61,6 +62,8 @@ pub struct Uninstall<'a> {
     owns_namespace: bool,
     /// The sets with the finalizer of fedrs.
     sets: Vec<SetObject>,
+    /// The Maintenances with the finalizer of fedrs.
+    maintenances: Vec<Maintenance>,
     /// The Secrets that join created, by the names of the members with a MemberCluster, a Secret, or both.
     members: BTreeMap<String, Option<Value>>,
 }
@@ -95,6 +98,7 @@ impl<'a> Uninstall<'a> {
                 .await?
                 .is_some_and(|namespace| created_by_join(&namespace)),
             sets,
+            maintenances: maintenances::with_finalizer(host, &request.federation).await?,
             members: members(host, &request).await?,
             request,
         };
@@ -126,6 +130,11 @@ impl<'a> Uninstall<'a> {
     pub fn plan(&self) -> Option<UninstallPlan> {
         let plan = UninstallPlan {
             sets: count(&self.sets),
+            maintenances: self
+                .maintenances
+                .iter()
+                .map(ResourceExt::name_any)
+                .collect(),
             members: self.members.keys().cloned().collect(),
             namespace: self.owns_namespace.then(|| self.request.namespace.clone()),
         };
@@ -145,6 +154,12 @@ impl<'a> Uninstall<'a> {
         writes.try_collect::<()>().await?;
         reporter.progress(Progress::FinalizersRemoved(count(&self.sets)));
         self.check_finalizers().await?;
+        for maintenance in &self.maintenances {
+            maintenances::remove_finalizer(self.host, maintenance).await?;
+        }
+        if !self.maintenances.is_empty() {
+            reporter.progress(Progress::MaintenancesReleased(self.maintenances.len()));
+        }
         for (name, secret) in &self.members {
             self.remove_member(name, secret.as_ref(), reporter).await?;
         }

@@ -10,6 +10,8 @@ use fedrs_api::{SetKind, pluralize};
 pub struct UninstallPlan {
     /// The sets that lose the finalizer of fedrs.
     pub sets: SetCounts,
+    /// The names of the Maintenances that lose it, too.
+    pub maintenances: Vec<String>,
     /// The names of the members that are removed.
     pub members: Vec<String>,
     /// The namespace that is deleted if it is empty.
@@ -19,7 +21,10 @@ pub struct UninstallPlan {
 impl UninstallPlan {
     /// Whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.sets.is_zero() && self.members.is_empty() && self.namespace.is_none()
+        self.sets.is_zero()
+            && self.maintenances.is_empty()
+            && self.members.is_empty()
+            && self.namespace.is_none()
     }
 }
 
@@ -30,6 +35,14 @@ impl fmt::Display for UninstallPlan {
                 f,
                 "  removes the finalizers of {}; deleting them no longer waits for members",
                 self.sets
+            )?;
+        }
+        if !self.maintenances.is_empty() {
+            writeln!(
+                f,
+                "  removes the finalizers of {} ({}): nodes keep their marks; to remove these, end them first, with a controller",
+                pluralize(self.maintenances.len(), "Maintenance"),
+                self.maintenances.join(", ")
             )?;
         }
         if !self.members.is_empty() {

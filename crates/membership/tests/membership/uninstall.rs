@@ -42,11 +42,18 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
     let federation = Federation::joined(&["eu", "us"]).await;
     create_set(&federation, "FederatedReplicaSet");
     create_set(&federation, "FederatedDeployment");
+    federation.host.create(json!({
+        "apiVersion": FEDRS, "kind": "Maintenance",
+        "metadata": { "name": "rack-7", "finalizers": ["example.org/own", "fedrs.dev/maintenance"] },
+        "spec": { "nodeSelector": { "matchLabels": { "rack": "r7" } } },
+    }));
     federation.join("us").await.failed();
     federation.member("us").sim.faults().set_unreachable(true);
     let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
     outcome.contains(&[
         "removes the finalizers of 1 FederatedReplicaSet and 1 FederatedDeployment",
+        "removes the finalizers of 1 Maintenance (rack-7): nodes keep their marks",
+        "host    removed the finalizers of 1 Maintenance\n",
         "removes 2 members (eu, us)",
         "host    removed the finalizers of 1 FederatedReplicaSet and 1 FederatedDeployment",
         "member  clusterrole/fedrs-controller-",
@@ -61,6 +68,9 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
         let finalizers = &remaining["metadata"]["finalizers"];
         assert_eq!(*finalizers, json!(["example.org/own"]), "{kind}");
     }
+    let maintenance = federation.host.get(FEDRS, "Maintenance", "", "rack-7");
+    let finalizers = &maintenance.unwrap()["metadata"]["finalizers"];
+    assert_eq!(*finalizers, json!(["example.org/own"]));
     let account = federation.account();
     wait_until("the ServiceAccount in eu is deleted", || {
         federation
