@@ -21,8 +21,12 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    backoff::Backoff, config::MigrationConfig, entry::Entry, execute::Executor,
-    migration_object::RequestObject, store::Snapshot,
+    backoff::Backoff,
+    config::MigrationConfig,
+    entry::Entry,
+    execute::Executor,
+    migration_object::RequestObject,
+    store::{Node, Snapshot},
 };
 
 /// The MigrationPolicy of a set, and the MigrationRequests of its pods that have not ended.
@@ -33,6 +37,8 @@ pub(crate) struct Migrations {
     of_pods: BTreeMap<String, Vec<Arc<RequestObject>>>,
     /// After how long a pod is moved whatever holds it up (M15).
     deadline: Duration,
+    /// The deadlines of the nodes of pods, by the uid of the pod.
+    of_nodes: BTreeMap<String, Timestamp>,
 }
 
 impl Migrations {
@@ -48,6 +54,7 @@ impl Migrations {
         let shorter = own.and_then(|policy| policy.deadline);
         Self {
             of_pods: by_pod(snapshot),
+            of_nodes: node_deadlines(snapshot),
             deadline: shorter.map_or(config.deadline, |shorter| shorter.min(config.deadline)),
             policy,
         }
@@ -111,7 +118,7 @@ impl Migrations {
             return;
         }
         let new = RequestedMigration {
-            deadline: self.deadline_of(request),
+            deadline: self.deadline_of(request, pod.uid),
             is_compaction: request.is_compaction(),
         };
         let merged = pod.migration.map_or(new, |other| RequestedMigration {
@@ -121,11 +128,17 @@ impl Migrations {
         pod.migration = Some(merged);
     }
 
-    fn deadline_of(&self, request: &RequestObject) -> Timestamp {
+    /// When the pod is moved whatever holds it up. That of its node counts as long as it is there, if it leaves because of its node.
+    fn deadline_of(&self, request: &RequestObject, pod_uid: &str) -> Timestamp {
         let created = request.created();
         let latest = created.checked_add(self.deadline).unwrap_or(Timestamp::MAX);
-        let asked = request.0.spec.deadline.as_ref();
-        asked.map_or(latest, |asked| asked.0.min(latest))
+        let asked = request.0.spec.deadline.as_ref().map(|asked| asked.0);
+        let of_node = self.of_nodes.get(pod_uid).copied();
+        let of_node = of_node.filter(|_| request.follows_its_cause());
+        asked
+            .into_iter()
+            .chain(of_node)
+            .fold(latest, Timestamp::min)
     }
 
     /// The requests whose statuses have changed, with these.
@@ -164,7 +177,11 @@ impl Migrations {
         let mut status = MigrationRequestStatus {
             message: self.message(request, state),
             until: state.until.map(Time),
-            deadline: Some(Time(self.deadline_of(request))),
+            deadline: previous
+                .deadline
+                .clone()
+                .filter(|_| state.node.is_none())
+                .or_else(|| Some(Time(self.deadline_of(request, pod_uid)))),
             replica_set: set.name.to_owned(),
             pod_uid: pod_uid.to_owned(),
             node: state
@@ -261,6 +278,16 @@ impl Migrations {
         });
         pods.map(|pod| request_of(entry, pod)).collect()
     }
+}
+
+/// The deadlines of the nodes of a snapshot's pods, by the uid of the pod.
+fn node_deadlines(snapshot: &Snapshot) -> BTreeMap<String, Timestamp> {
+    let pods = snapshot.pods.iter();
+    let deadlines = pods.filter_map(|(uid, pod)| match snapshot.nodes.get(pod.node()?)? {
+        Node::Exists(state) => Some((uid.clone(), state.deadline?)),
+        Node::Gone => None,
+    });
+    deadlines.collect()
 }
 
 /// The requests of a snapshot by the uid of their pod: the one that they name, or the one that has its name now.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::annotations;
+use fedrs_api::{MaintenanceMark, annotations};
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::{observed_pod::NodeState, pod::Eviction};
 
@@ -24,6 +24,25 @@ struct Metadata {
     name: String,
     resource_version: String,
     labels: Option<BTreeMap<String, String>>,
+    /// The deadline of the Maintenance that has marked it.
+    #[serde(
+        rename = "annotations",
+        default,
+        deserialize_with = "deadline_of_maintenance"
+    )]
+    deadline: Option<Timestamp>,
+}
+
+fn deadline_of_maintenance<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Timestamp>, D::Error> {
+    let annotations = Option::<BTreeMap<String, String>>::deserialize(deserializer)?;
+    let annotation = annotations.as_ref();
+    let mark = annotation.and_then(|all| all.get(annotations::MAINTENANCE));
+    let mark = mark.and_then(|mark| MaintenanceMark::parse(mark));
+    Ok(mark
+        .and_then(|mark| mark.deadline)
+        .map(|deadline| deadline.0))
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -88,6 +107,7 @@ impl ObservedNode {
             not_ready_since: since.filter(|_| !is_ready),
             is_cordoned: self.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true),
             eviction: by_node.into_iter().chain(by_label).min(),
+            deadline: self.metadata.deadline,
         }
     }
 

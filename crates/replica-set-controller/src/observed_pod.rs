@@ -32,6 +32,8 @@ pub struct NodeState {
     pub is_cordoned: bool,
     /// Who asks its pods to leave it.
     pub eviction: Option<Eviction>,
+    /// When they leave it whatever holds them up, as its Maintenance says (M15).
+    pub deadline: Option<Timestamp>,
 }
 
 impl NodeState {

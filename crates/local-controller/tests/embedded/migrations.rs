@@ -256,6 +256,35 @@ async fn m15_a_request_is_forced_when_its_deadline_has_passed() {
     assert_ne!(world.uids().await[&pod.name], pod.uid);
 }
 
+/// Also one that is set, or comes nearer, while pods wait.
+#[tokio::test(start_paused = true)]
+async fn m15_the_deadline_of_a_maintenance_holds_for_the_pods_of_its_nodes() {
+    let strategy = json!({ "maxUnavailable": 0 });
+    let world = World::running(2, &json!({ "deploymentStrategy": strategy })).await;
+    world.create(POLICIES, &policy(&json!({}))).await;
+    let pod = world.pods().await.remove(0);
+    let node = format!("/api/v1/nodes/{}", pod.node);
+    let label = json!({ "fedrs.dev/evict": "Maintenance" });
+    let begun = json!({ "metadata": { "labels": label }, "spec": { "unschedulable": true } });
+    world.patch(&node, &begun).await;
+    seconds(3600).await;
+    assert_eq!(world.uids().await[&pod.name], pod.uid);
+    let at = world.cluster.clock().now() + jiff::SignedDuration::from_secs(600);
+    let mark = json!({ "name": "rack-7", "uid": "m", "deadline": format!("{at:.0}") });
+    let annotation = json!({ "fedrs.dev/maintenance": mark.to_string() });
+    let marked = json!({ "metadata": { "annotations": annotation } });
+    world.patch(&node, &marked).await;
+    seconds(590).await;
+    assert_eq!(world.uids().await[&pod.name], pod.uid);
+    let requests = world.get(REQUESTS).await;
+    let request = &requests["items"][0];
+    assert_eq!(request["spec"]["cause"], "Maintenance");
+    assert_eq!(request["status"]["deadline"], format!("{at:.0}"));
+    let name = text(&request["metadata"]["name"]);
+    reaches(&world, &name, "Forced").await;
+    assert_ne!(world.uids().await[&pod.name], pod.uid);
+}
+
 /// A set that names a policy which does not exist says so; its running pods stay.
 #[tokio::test(start_paused = true)]
 async fn m1_a_policy_that_does_not_exist_is_a_condition() {

@@ -66,8 +66,30 @@ fn l18_a_node_says_whether_its_pods_have_to_leave(
         not_ready_since: None,
         is_cordoned: node.state().is_cordoned,
         eviction,
+        deadline: None,
     };
     assert_eq!(node.state(), expected);
+}
+
+#[rstest]
+#[case::of_a_maintenance(
+    r#"{"uid":"m","deadline":"2027-01-22T08:00:00Z"}"#,
+    Some(1_800_604_800)
+)]
+#[case::without_one(r#"{"uid":"m"}"#, None)]
+#[case::of_nobody(r#"{"deadline":"2027-01-22T08:00:00Z"}"#, None)]
+#[case::nonsense("soon", None)]
+fn m15_a_node_says_when_its_maintenance_takes_it(
+    #[case] mark: &str,
+    #[case] expected: Option<i64>,
+) {
+    let annotations = json!({ "fedrs.dev/maintenance": mark, "other": "x" });
+    let node = json!({
+        "metadata": { "name": "node-1", "resourceVersion": "7", "annotations": annotations },
+    });
+    let node: ObservedNode = serde_json::from_value(node).unwrap();
+    let deadline = node.state().deadline.map(Timestamp::as_second);
+    assert_eq!(deadline, expected);
 }
 
 /// When a node that has not been ready since 100 s evicts its pods: Kubernetes' tolerationSeconds are 300.

@@ -56,18 +56,21 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
             is_cordoned: false,
             not_ready_since: None,
             eviction: None,
+            deadline: None,
         }),
         "leaving" => Some(NodeState {
             is_ready: true,
             is_cordoned: false,
             not_ready_since: None,
             eviction: Some(Eviction::Voluntary),
+            deadline: None,
         }),
         "dead" => Some(NodeState {
             is_ready: false,
             is_cordoned: true,
             not_ready_since: None,
             eviction: Some(Eviction::Involuntary),
+            deadline: None,
         }),
         _ => None,
     };
