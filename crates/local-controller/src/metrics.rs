@@ -1,10 +1,24 @@
 //! The metrics of the controller.
 
 use check_queue::{DelayingQueueMetrics, WorkQueueMetrics};
+use fedrs_api::{MigrationPhase, MigrationRequestStatus};
+use jiff::Timestamp;
 use prometheus_client::{
-    metrics::{counter::Counter, gauge::Gauge},
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
+
+/// A phase of migrations.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct OfPhase {
+    phase: &'static str,
+}
+
+/// Minutes to a week, in seconds.
+const DURATIONS: [f64; 8] = [
+    60.0, 300.0, 1_800.0, 7_200.0, 28_800.0, 86_400.0, 259_200.0, 604_800.0,
+];
 
 /// The metrics of the controller of LocalReplicaSets.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +31,14 @@ pub struct LocalMetrics {
     pub pods: Gauge,
     /// Requests that failed or were rejected.
     pub failed_requests: Counter,
+    /// MigrationRequests that have not ended, by phase.
+    pub migrations: Family<OfPhase, Gauge>,
+    /// Those of them whose deadline has passed.
+    pub overdue_migrations: Gauge,
+    /// MigrationRequests that have ended, by phase.
+    pub ended_migrations: Family<OfPhase, Counter>,
+    /// How long those took.
+    pub migration_seconds: Durations,
     /// Events that were dropped because too many waited.
     pub events_dropped: Counter,
     /// Sets to be reconciled later.
@@ -47,6 +69,26 @@ impl LocalMetrics {
             shown.failed_requests,
         );
         registry.register(
+            "local_migrations",
+            "MigrationRequests that have not ended, by phase",
+            shown.migrations,
+        );
+        registry.register(
+            "local_overdue_migrations",
+            "MigrationRequests that have not ended, and whose deadline has passed",
+            shown.overdue_migrations,
+        );
+        registry.register(
+            "local_ended_migrations",
+            "MigrationRequests that have ended, by phase",
+            shown.ended_migrations,
+        );
+        registry.register(
+            "local_migration_seconds",
+            "Seconds from the request of a migration to its end, without those that were cancelled",
+            shown.migration_seconds.0,
+        );
+        registry.register(
             "local_events_dropped",
             "Events dropped because the queue was full",
             shown.events_dropped,
@@ -56,11 +98,118 @@ impl LocalMetrics {
         metrics
     }
 
+    /// The statuses of all MigrationRequests.
+    pub(crate) fn show_migrations<'a>(
+        &self,
+        statuses: impl Iterator<Item = &'a MigrationRequestStatus>,
+        now: Timestamp,
+    ) {
+        let phases = MigrationPhase::ALL.iter().filter(|phase| !phase.is_end());
+        let mut counts: Vec<_> = phases.map(|phase| (*phase, 0)).collect();
+        let mut overdue = 0;
+        for status in statuses {
+            let phase = status.phase.unwrap_or(MigrationPhase::Requested);
+            let Some((_, count)) = counts.iter_mut().find(|(of, _)| *of == phase) else {
+                continue;
+            };
+            *count += 1;
+            let deadline = status.deadline.as_ref();
+            overdue += i64::from(deadline.is_some_and(|deadline| deadline.0 <= now));
+        }
+        for (phase, count) in counts {
+            self.migrations.get_or_create(&phase.into()).set(count);
+        }
+        self.overdue_migrations.set(overdue);
+    }
+
+    /// This status of a MigrationRequest was written.
+    pub(crate) fn wrote_migration(&self, status: &MigrationRequestStatus) {
+        let (Some(phase), Some(ended)) = (status.phase, status.ended()) else {
+            return;
+        };
+        self.ended_migrations.get_or_create(&phase.into()).inc();
+        let first = status
+            .history
+            .first()
+            .filter(|_| phase != MigrationPhase::Cancelled);
+        if let Some(first) = first {
+            let seconds = ended.duration_since(first.at.0).as_secs_f64();
+            self.migration_seconds.0.observe(seconds);
+        }
+    }
+
     /// All sets, those with an invalid spec, and all pods.
     pub(crate) fn show(&self, (sets, invalid, pods): (usize, usize, usize)) {
         let gauge = |count| i64::try_from(count).unwrap_or(i64::MAX);
         self.sets.set(gauge(sets));
         self.invalid_sets.set(gauge(invalid));
         self.pods.set(gauge(pods));
+    }
+}
+
+impl From<MigrationPhase> for OfPhase {
+    fn from(phase: MigrationPhase) -> Self {
+        let phase = phase.as_str();
+        Self { phase }
+    }
+}
+
+/// How long migrations take.
+#[derive(Clone, Debug)]
+pub struct Durations(Histogram);
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self(Histogram::new(DURATIONS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn status(phase: MigrationPhase, at_second: i64, deadline: i64) -> MigrationRequestStatus {
+        let mut status = MigrationRequestStatus {
+            deadline: Some(Time(at(deadline))),
+            ..MigrationRequestStatus::default()
+        };
+        status.reach(MigrationPhase::Requested, at(0));
+        status.reach(phase, at(at_second));
+        status
+    }
+
+    #[test]
+    fn m15_migrations_are_counted_by_phase_and_by_whether_they_are_late() {
+        let mut registry = Registry::default();
+        let metrics = LocalMetrics::register(&mut registry);
+        let statuses = [
+            status(MigrationPhase::WaitingForBudget, 5, 100),
+            status(MigrationPhase::HandsUp, 5, 10),
+            status(MigrationPhase::Done, 90, 10),
+        ];
+        metrics.show_migrations(statuses.iter(), at(50));
+        for written in &statuses {
+            metrics.wrote_migration(written);
+        }
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "local_migrations{phase=\"WaitingForBudget\"} 1",
+            "local_migrations{phase=\"HandsUp\"} 1",
+            "local_migrations{phase=\"Placing\"} 0",
+            "local_overdue_migrations 1",
+            "local_ended_migrations_total{phase=\"Done\"} 1",
+            "local_migration_seconds_sum 90.0",
+        ] {
+            assert!(text.lines().any(|of| of == line), "{line}: {text}");
+        }
+        assert!(!text.contains("phase=\"Forced\""), "{text}");
     }
 }

@@ -399,6 +399,7 @@ impl Executor {
         let call = calls::put_status::<RequestObject>(&self.client, &path, of, status);
         match self.call(call).await {
             Ok(object) => {
+                self.metrics.wrote_migration(status);
                 self.show(|state| state.apply_request(object));
                 true
             }

@@ -40,6 +40,8 @@ pub(crate) async fn sweep(
 
 async fn once(executor: &Executor, now: Timestamp, config: &MigrationConfig, watched: &Watched) {
     let requests = executor.store.update(|state| state.requests());
+    let statuses = requests.iter().filter_map(|request| request.status());
+    executor.metrics.show_migrations(statuses, now);
     let is_old =
         |since: Timestamp, age: Duration| since.checked_add(age).is_ok_and(|until| until <= now);
     let ended = |request: &Arc<RequestObject>| request.ended().is_some();

@@ -158,6 +158,31 @@ fn m11_a_pod_stays_until_its_containers_have_stopped(
     assert_eq!(is_handed_over, phase == MigrationPhase::HandsUp);
 }
 
+/// The other pod of the shard waits.
+#[test]
+fn m13_a_pod_that_shuts_down_uses_the_budget_of_its_shard() {
+    let spec = json!({
+        "minSecondsBetween": { "hardware": 0 },
+        "perShard": { "label": "shard", "maxUnavailable": 1 },
+        "shutdown": { "onTimeout": "HandsUp" },
+    });
+    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
+    let policy = ValidMigrationPolicy::check(&spec).expect("it is valid");
+    let set = with(set(3), &policy);
+    let of_shard = |pod: Pod<'static>, shard| Pod {
+        shard: Some(shard),
+        eviction: Some(Eviction::Voluntary),
+        ..pod
+    };
+    let pods = [
+        of_shard(removed("a", 5, Guard::Holding), "1"),
+        of_shard(guarded(pod("b"), Guard::Holding), "1"),
+        of_shard(guarded(pod("c"), Guard::Holding), "2"),
+    ];
+    let plan = plan_with(&set, &pods, &moving());
+    assert_eq!(evictions(&plan), ["a", "c"]);
+}
+
 #[test]
 fn m11_another_pod_takes_the_place_of_one_that_does_not_stop() {
     let policy = policy("Replace");
@@ -184,7 +209,7 @@ fn m11_another_pod_takes_the_place_of_one_that_does_not_stop() {
     assert_eq!(actions(&third), [""; 0]);
 }
 
-/// M8 of the text: dead pods are replaced at once, unless the policy is `HandsUp`.
+/// Dead pods are replaced at once otherwise.
 #[rstest]
 #[case::evict("Evict", true)]
 #[case::replace("Replace", true)]
