@@ -104,8 +104,9 @@ pub use member_cluster::{
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
 };
 pub use migration_policy::{
-    MigrationPolicy, MigrationPolicySpec, MinSecondsBetween, PodLimit, ShardBudget, Shutdown,
-    ShutdownTimeout, ValidMigrationPolicy, ValidShardBudget, ValidShutdown,
+    MaintenanceTolerance, MigrationPolicy, MigrationPolicySpec, MinSecondsBetween, PodLimit,
+    ShardBudget, Shutdown, ShutdownTimeout, ToleratedWork, ValidMigrationPolicy, ValidShardBudget,
+    ValidShutdown, ValidTolerance,
 };
 pub use migration_request::{
     Confirmation, MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec,

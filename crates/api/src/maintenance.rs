@@ -273,6 +273,9 @@ pub struct MaintenanceMark {
     /// When the machine is expected back (M9).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+    /// For how many seconds it is away (M9).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<i64>,
     /// Why it is done, for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -26,6 +26,18 @@ use crate::{
 };
 
 closed_set! {
+    /// Which planned work pods bear where they are (M9).
+    #[derive(Default)]
+    pub enum ToleratedWork {
+        /// None: pods move.
+        #[default]
+        None,
+        /// All that is short enough.
+        All,
+    }
+}
+
+closed_set! {
     /// What happens to a pod whose containers are not known to have stopped in time (M11).
     #[derive(Default)]
     pub enum ShutdownTimeout {
@@ -113,6 +125,9 @@ pub struct MigrationPolicySpec {
     /// `removalTimeoutSeconds` of the set, have removed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdown: Option<Shutdown>,
+    /// Planned work on nodes that pods bear where they are (M9). Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceTolerance>,
 }
 
 /// Why a budget of nothing is invalid.
@@ -128,6 +143,23 @@ pub struct ShardBudget {
     /// The pods of a shard that may be unavailable, with the one that begins to move; at least 1.
     #[schemars(range(min = 1))]
     pub max_unavailable: i32,
+}
+
+/// Planned work that pods bear where they are (M9): they do not move while a Maintenance says that their node will be back in time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MaintenanceTolerance {
+    /// Which work. Defaults to `None`.
+    #[serde(default)]
+    pub tolerate: ToleratedWork,
+    /// The longest work, in seconds, as `durationSeconds` of the Maintenance says it. At least 1800 are advised: machines take their time.
+    #[schemars(range(min = 1))]
+    pub max_downtime_seconds: i32,
+    /// The pods of the set that may be unavailable, with those that stay: a number, or a percentage of `spec.replicas`, rounded up. The
+    /// budget of the set holds as well, and alone if this is absent. Other pods move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
 }
 
 /// How pods are shut down before they are removed (M11).
@@ -190,8 +222,19 @@ pub struct ValidMigrationPolicy {
     pub min_between_compactions: Duration,
     /// By when a pod is moved (M15).
     pub deadline: Option<Duration>,
+    /// The work that pods bear where they are (M9).
+    pub tolerance: Option<ValidTolerance>,
     /// How pods are shut down (M11); `None` if nobody waits for a proof that they are.
     pub shutdown: Option<ValidShutdown>,
+}
+
+/// The work that pods bear where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValidTolerance {
+    /// The longest.
+    pub max_downtime: Duration,
+    /// The pods that may be unavailable; `None` for those of the set's own budget.
+    pub max_unavailable: Option<PodLimit>,
 }
 
 /// How pods are shut down.
@@ -270,6 +313,8 @@ impl ValidMigrationPolicy {
                 on_timeout: shutdown.on_timeout,
             }
         });
+        let tolerance = spec.maintenance.as_ref();
+        let tolerance = tolerance.map(|tolerance| check_tolerance(tolerance, &mut errors));
         errors.or(Self {
             selector: selector.map(selector::normalized),
             max_unavailable,
@@ -277,6 +322,7 @@ impl ValidMigrationPolicy {
             min_between,
             min_between_compactions,
             deadline,
+            tolerance: tolerance.flatten(),
             shutdown,
         })
     }
@@ -303,6 +349,22 @@ fn check_limit(spec: &MigrationPolicySpec, errors: &mut Errors) -> Option<PodLim
     Some(PodLimit {
         amount,
         at_least_percent: percent.into(),
+    })
+}
+
+fn check_tolerance(
+    tolerance: &MaintenanceTolerance,
+    errors: &mut Errors,
+) -> Option<ValidTolerance> {
+    let field = "spec.maintenance.maxDowntimeSeconds";
+    let seconds = positive(tolerance.max_downtime_seconds, field, errors);
+    let max_unavailable = tolerance.max_unavailable.as_ref().map(|value| PodLimit {
+        amount: part_of_pods(value, "spec.maintenance.maxUnavailable", errors),
+        at_least_percent: 0,
+    });
+    (tolerance.tolerate == ToleratedWork::All).then(|| ValidTolerance {
+        max_downtime: Duration::from_secs(seconds.into()),
+        max_unavailable,
     })
 }
 

@@ -251,6 +251,9 @@ impl Migrations {
             MigrationWait::TooYoung { .. } => {
                 "the pod is new on its node, which asks its pods to leave: cordon it"
             }
+            MigrationWait::Tolerated { .. } => {
+                "maintenance of the policy: the pod bears the work on its node where it is"
+            }
             MigrationWait::UnknownPolicy => self.unknown_policy().unwrap_or_default(),
         }
         .to_owned()

@@ -180,6 +180,7 @@ fn wanted_mark(
         uid: metadata.uid.clone().unwrap_or_default(),
         deadline: valid.deadline.map(Time),
         until: until.map(Time),
+        duration_seconds: maintenance.spec.duration_seconds,
         reason: maintenance.spec.reason.clone(),
         was_cordoned: false,
     }

@@ -4,6 +4,11 @@
 //! quarter is recorded and is being updated; in `evicting` a quarter is to be evicted; `grow` creates 500 pods, and `shrink` removes as
 //! many.
 
+#![expect(
+    clippy::large_types_passed_by_value,
+    reason = "scenarios make one pod out of another"
+)]
+
 use std::{collections::BTreeMap, time::Duration};
 
 use divan::{Bencher, black_box};
@@ -132,6 +137,7 @@ impl World {
                 }),
                 eviction: None,
                 eviction_by: EvictionBy::Pod,
+                absence: None,
                 migration: None,
                 shard: None,
                 guard: Guard::Absent,

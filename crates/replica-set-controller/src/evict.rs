@@ -70,6 +70,17 @@ pub(crate) fn begin<'a>(
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
         let is_forced = allowance.is_forced(member);
+        let tolerated = (!is_forced).then(|| allowance.tolerates(member, &budget.account));
+        if let Some(until) = tolerated.flatten() {
+            budget.take(member, Group::MarkedRemove);
+            waits.push(waiting_of(
+                member,
+                MigrationWait::Tolerated { until },
+                next,
+                now,
+            ));
+            continue;
+        }
         let held = allowance.hold(member, &budget.account, record);
         if let Some(reason) = held.filter(|_| !is_forced) {
             waits.push(waiting_of(member, reason, next, now));

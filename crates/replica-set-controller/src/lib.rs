@@ -90,7 +90,7 @@ pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
 pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
 pub use pod::{
-    Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
+    Absence, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
     RequestedMigration,
 };
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};

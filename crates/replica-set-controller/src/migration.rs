@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use crate::{
     account::{Account, cost},
     group::Member,
+    pod::EvictionBy,
     policy::Policy,
     record::{Places, move_of},
     set::Set,
@@ -46,6 +47,11 @@ pub enum MigrationWait<'a> {
         /// Until when.
         until: Timestamp,
     },
+    /// The pod bears the work on its node where it is (M9).
+    Tolerated {
+        /// Until when the node is expected back.
+        until: Timestamp,
+    },
     /// The MigrationPolicy of the set is not known.
     UnknownPolicy,
 }
@@ -55,7 +61,9 @@ impl MigrationWait<'_> {
     #[must_use]
     pub fn until(self) -> Option<Timestamp> {
         match self {
-            Self::TooSoon { until } | Self::TooYoung { until } => Some(until),
+            Self::TooSoon { until } | Self::TooYoung { until } | Self::Tolerated { until } => {
+                Some(until)
+            }
             _ => None,
         }
     }
@@ -105,6 +113,23 @@ impl<'s, 'a> Allowance<'s, 'a> {
     pub(crate) fn is_forced(&self, member: &Member<'_>) -> bool {
         let asked = member.pod.migration;
         asked.is_some_and(|asked| asked.deadline <= self.now)
+    }
+
+    /// Until when the pod bears the work on its node where it is (M9); `None` if it has to leave. What it needs of the budget is its own
+    /// from then on: its node may go at any moment.
+    pub(crate) fn tolerates(&self, member: &Member<'a>, account: &Account) -> Option<Timestamp> {
+        let Policy::Is(policy) = self.set.migration else {
+            return None;
+        };
+        let (tolerance, absence) = policy.tolerance.zip(member.pod.absence)?;
+        let is_short = absence.duration <= tolerance.max_downtime && self.now < absence.until;
+        let limit = tolerance.max_unavailable;
+        let limit = limit.map(|limit| limit.of(self.set.replicas));
+        let cost = cost(member);
+        let has_room = cost <= account.room()
+            && limit.is_none_or(|limit| account.in_use.saturating_add(cost) <= limit);
+        let is_asked_by_node = member.pod.eviction_by == EvictionBy::Node;
+        (is_short && has_room && is_asked_by_node).then_some(absence.until)
     }
 
     /// What holds up the pod, beside the budget of the set. Those that have begun before in this step count.

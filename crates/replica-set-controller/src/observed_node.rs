@@ -1,12 +1,15 @@
 //! What a node object says, as far as its pods depend on it (L18).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use fedrs_api::{MaintenanceMark, annotations};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
-use crate::{observed_pod::NodeState, pod::Eviction};
+use crate::{
+    observed_pod::NodeState,
+    pod::{Absence, Eviction},
+};
 
 /// A node object, decoded into the fields that its pods depend on.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,25 +27,33 @@ struct Metadata {
     name: String,
     resource_version: String,
     labels: Option<BTreeMap<String, String>>,
-    /// The deadline of the Maintenance that has marked it.
-    #[serde(
-        rename = "annotations",
-        default,
-        deserialize_with = "deadline_of_maintenance"
-    )]
-    deadline: Option<Timestamp>,
+    /// What the Maintenance that has marked it says.
+    #[serde(rename = "annotations", default, deserialize_with = "planned_work")]
+    work: PlannedWork,
 }
 
-fn deadline_of_maintenance<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Timestamp>, D::Error> {
+/// What a Maintenance says of a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlannedWork {
+    deadline: Option<Timestamp>,
+    absence: Option<Absence>,
+}
+
+fn planned_work<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PlannedWork, D::Error> {
     let annotations = Option::<BTreeMap<String, String>>::deserialize(deserializer)?;
     let annotation = annotations.as_ref();
     let mark = annotation.and_then(|all| all.get(annotations::MAINTENANCE));
     let mark = mark.and_then(|mark| MaintenanceMark::parse(mark));
-    Ok(mark
-        .and_then(|mark| mark.deadline)
-        .map(|deadline| deadline.0))
+    let mark = mark.unwrap_or_default();
+    let absence = mark.until.zip(mark.duration_seconds);
+    Ok(PlannedWork {
+        deadline: mark.deadline.map(|deadline| deadline.0),
+        absence: absence.and_then(|(until, seconds)| {
+            let duration = Duration::from_secs(u64::try_from(seconds).ok()?);
+            let until = until.0;
+            Some(Absence { until, duration })
+        }),
+    })
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -107,7 +118,8 @@ impl ObservedNode {
             not_ready_since: since.filter(|_| !is_ready),
             is_cordoned: self.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true),
             eviction: by_node.into_iter().chain(by_label).min(),
-            deadline: self.metadata.deadline,
+            deadline: self.metadata.work.deadline,
+            absence: self.metadata.work.absence,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a pod object says, as facts for a step.
 
+mod stopped;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names, selector};
@@ -13,7 +15,7 @@ use crate::{
         self, CONDITIONS, DISRUPTED, JsonList, READY, RESIZE_IN_PROGRESS, RESIZE_PENDING, SCHEDULED,
     },
     pod::{
-        DRAINING, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
+        Absence, DRAINING, Eviction, EvictionBy, Gate, InPlace, Life, Node, Owner, Pod, Readiness,
         UNSCHEDULABLE,
     },
     resize::{Container, Resize, ResizeStatus},
@@ -34,6 +36,8 @@ pub struct NodeState {
     pub eviction: Option<Eviction>,
     /// When they leave it whatever holds them up, as its Maintenance says (M15).
     pub deadline: Option<Timestamp>,
+    /// When it is expected back, and how long it is away, as its Maintenance says (M9).
+    pub absence: Option<Absence>,
 }
 
 impl NodeState {
@@ -322,6 +326,7 @@ impl ObservedPod {
             life: self.life(),
             eviction: own.into_iter().chain(by_node).min(),
             eviction_by: own.map_or(EvictionBy::Node, |_| EvictionBy::Pod),
+            absence: node.and_then(|(_, state)| state?.absence),
             migration: None,
             shard: None,
             guard: self.guard(),
@@ -417,51 +422,6 @@ impl ObservedPod {
             .filter(|reason| is_failure(reason))
             .chain(unscheduled.filter(|reason| *reason == UNSCHEDULABLE));
         failures.next()
-    }
-
-    /// Whether it has the finalizer of shutdowns.
-    #[must_use]
-    pub fn is_guarded(&self) -> bool {
-        self.metadata.is_guarded
-    }
-
-    /// Whether nothing but finalizers keeps it.
-    #[must_use]
-    pub fn is_kept_by_finalizers(&self) -> bool {
-        self.is_terminating() && self.metadata.deletion_grace_period_seconds == Some(0)
-    }
-
-    fn guard(&self) -> Guard {
-        match (self.is_guarded(), self.is_kept_by_finalizers()) {
-            (false, _) => Guard::Absent,
-            // No scheduler binds it any more.
-            (true, _) if self.is_terminating() && self.node().is_none() => Guard::Stopped,
-            (true, true) if self.are_containers_terminated() => Guard::Stopped,
-            (true, true) => Guard::Last,
-            (true, false) => Guard::Holding,
-        }
-    }
-
-    /// Whether its kubelet has reported the end of each container. The phase does not say so: the pod garbage collector sets it, too. One
-    /// that is missing from the statuses was never reported; an init container that is not finished may run.
-    fn are_containers_terminated(&self) -> bool {
-        let statuses = |all: Option<&Box<[ContainerStatus]>>, name: &str| {
-            let mut all = all.into_iter().flatten();
-            let status = all.find(|status| status.name == name)?;
-            Some(status.state.as_ref().is_some_and(|state| state.terminated))
-        };
-        let (Some(spec), Some(status)) = (self.spec(), self.status()) else {
-            return false;
-        };
-        let mut containers = spec.containers.iter().flatten();
-        let mut init_containers = spec.init_containers.iter().flatten();
-        let has_ended = |container: &SpecContainer| {
-            statuses(status.container_statuses.as_ref(), &container.name) == Some(true)
-        };
-        let may_run = |container: &SpecContainer| {
-            statuses(status.init_container_statuses.as_ref(), &container.name) == Some(false)
-        };
-        containers.all(has_ended) && !init_containers.any(may_run)
     }
 
     fn eviction(&self) -> Option<Eviction> {

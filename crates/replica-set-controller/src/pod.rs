@@ -1,5 +1,7 @@
 //! What a step needs to know of a pod: the facts that the edge reads from the object.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::resize::Resize;
@@ -27,6 +29,8 @@ pub struct Pod<'a> {
     pub eviction: Option<Eviction>,
     /// Where that is asked for.
     pub eviction_by: EvictionBy,
+    /// The planned work on its node, if it is known how long that takes (M9).
+    pub absence: Option<Absence>,
     /// The request for its migration, if there is one (M1).
     pub migration: Option<RequestedMigration>,
     /// The value of the label by which its set's pods are grouped into shards (M6).
@@ -62,6 +66,15 @@ pub struct Pod<'a> {
 pub(crate) const UNSCHEDULABLE: &str = "Unschedulable";
 /// Why the gate is closed while clients leave the pod.
 pub(crate) const DRAINING: &str = "Draining";
+
+/// Planned work on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// When the node is expected back.
+    pub until: Timestamp,
+    /// How long it is away.
+    pub duration: Duration,
+}
 
 /// What a MigrationRequest asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod discovery;
 mod federation;
 mod lrs;
 mod maintenance;
+mod migrations;
 mod plan;
 mod replica_sets;
 mod rollout;

@@ -285,6 +285,68 @@ async fn m15_the_deadline_of_a_maintenance_holds_for_the_pods_of_its_nodes() {
     assert_ne!(world.uids().await[&pod.name], pod.uid);
 }
 
+/// The pods of a machine that is away for ten minutes stay, and start again with it. When it is not back, they move.
+#[tokio::test(start_paused = true)]
+async fn m9_pods_bear_short_work_where_they_are_and_move_when_it_overruns() {
+    for overruns in [false, true] {
+        let spec =
+            json!({ "nodeTimeoutSeconds": 60, "deploymentStrategy": { "maxUnavailable": 1 } });
+        let world = World::running(3, &spec).await;
+        let tolerance = json!({ "tolerate": "All", "maxDowntimeSeconds": 1800 });
+        world
+            .create(POLICIES, &policy(&json!({ "maintenance": tolerance })))
+            .await;
+        let before = world.uids().await;
+        let pod = world.pods().await.remove(0);
+        let path = format!("/api/v1/nodes/{}", pod.node);
+        let until = world.cluster.clock().now() + jiff::SignedDuration::from_secs(600);
+        let mark = json!({ "uid": "m", "until": format!("{until:.0}"), "durationSeconds": 600 });
+        let begun = json!({
+            "metadata": {
+                "labels": { "fedrs.dev/evict": "Maintenance" },
+                "annotations": { "fedrs.dev/maintenance": mark.to_string() },
+            },
+            "spec": { "unschedulable": true },
+        });
+        world.patch(&path, &begun).await;
+        seconds(60).await;
+        world.cluster.fail_node(&pod.node);
+        seconds(500).await;
+        assert_eq!(
+            world.uids().await,
+            before,
+            "it is away, and they wait for it"
+        );
+        let requests = world.get(REQUESTS).await;
+        let request = &requests["items"][0];
+        let name = text(&request["metadata"]["name"]);
+        assert_eq!(request["status"]["phase"], "WaitingForBudget");
+        assert_eq!(request["status"]["until"], format!("{until:.0}"));
+        if overruns {
+            world
+                .wait_until("all run elsewhere", 300, async |world: &World| {
+                    let pods = world.pods().await;
+                    let elsewhere = pods.iter().filter(|is| is.is_ready && is.node != pod.node);
+                    elsewhere.count() == 3
+                })
+                .await;
+            continue;
+        }
+        world.cluster.recover_node(&pod.node);
+        let ended = json!({
+            "metadata": {
+                "labels": { "fedrs.dev/evict": null },
+                "annotations": { "fedrs.dev/maintenance": null },
+            },
+            "spec": { "unschedulable": null },
+        });
+        world.patch(&path, &ended).await;
+        world.settle(3).await;
+        assert_eq!(world.uids().await, before);
+        reaches(&world, &name, "Cancelled").await;
+    }
+}
+
 /// A set that names a policy which does not exist says so; its running pods stay.
 #[tokio::test(start_paused = true)]
 async fn m1_a_policy_that_does_not_exist_is_a_condition() {

@@ -67,6 +67,7 @@ fn l18_a_node_says_whether_its_pods_have_to_leave(
         is_cordoned: node.state().is_cordoned,
         eviction,
         deadline: None,
+        absence: None,
     };
     assert_eq!(node.state(), expected);
 }
@@ -90,6 +91,26 @@ fn m15_a_node_says_when_its_maintenance_takes_it(
     let node: ObservedNode = serde_json::from_value(node).unwrap();
     let deadline = node.state().deadline.map(Timestamp::as_second);
     assert_eq!(deadline, expected);
+}
+
+#[rstest]
+#[case::known(json!("2027-01-15T09:00:00Z"), json!(600), Some(600))]
+#[case::nobody_knows_how_long(json!("2027-01-15T09:00:00Z"), json!(null), None)]
+#[case::nobody_knows_until_when(json!(null), json!(600), None)]
+#[case::nonsense(json!("2027-01-15T09:00:00Z"), json!(-1), None)]
+fn m9_a_node_says_how_long_it_is_away(
+    #[case] until: Value,
+    #[case] seconds: Value,
+    #[case] expected: Option<u64>,
+) {
+    let mark = json!({ "uid": "m", "until": until, "durationSeconds": seconds });
+    let annotations = json!({ "fedrs.dev/maintenance": mark.to_string() });
+    let node = json!({
+        "metadata": { "name": "node-1", "resourceVersion": "7", "annotations": annotations },
+    });
+    let node: ObservedNode = serde_json::from_value(node).unwrap();
+    let absence = node.state().absence;
+    assert_eq!(absence.map(|absence| absence.duration.as_secs()), expected);
 }
 
 /// When a node that has not been ready since 100 s evicts its pods: Kubernetes' tolerationSeconds are 300.

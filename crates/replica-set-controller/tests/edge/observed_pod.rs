@@ -57,6 +57,7 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
             not_ready_since: None,
             eviction: None,
             deadline: None,
+            absence: None,
         }),
         "leaving" => Some(NodeState {
             is_ready: true,
@@ -64,6 +65,7 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
             not_ready_since: None,
             eviction: Some(Eviction::Voluntary),
             deadline: None,
+            absence: None,
         }),
         "dead" => Some(NodeState {
             is_ready: false,
@@ -71,6 +73,7 @@ fn with_facts<T>(changes: &[(&str, Value)], of: impl FnOnce(Option<Pod<'_>>) -> 
             not_ready_since: None,
             eviction: Some(Eviction::Involuntary),
             deadline: None,
+            absence: None,
         }),
         _ => None,
     };

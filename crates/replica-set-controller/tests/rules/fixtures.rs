@@ -91,6 +91,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         life: ready(-1000),
         eviction: None,
         eviction_by: EvictionBy::Pod,
+        absence: None,
         migration: None,
         shard: None,
         guard: Guard::Absent,

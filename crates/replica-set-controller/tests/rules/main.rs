@@ -1,5 +1,10 @@
 //! The rules L3 to L22, C1 to C8 and M1 to M15, as tables of one step each.
 
+#![expect(
+    clippy::large_types_passed_by_value,
+    reason = "tables make one pod out of another"
+)]
+
 mod changes;
 mod disruption;
 mod evictions;

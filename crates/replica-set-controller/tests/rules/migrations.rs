@@ -1,12 +1,14 @@
 //! M1, M5, M6, M10, M14, M15: when pods move by a MigrationPolicy, and how.
 
+use std::time::Duration;
+
 use fedrs_api::{
     EvictionRecord, LocalRecord, MigratedRecord, MigrationPhase, MigrationPolicySpec,
     RecreateRecord, ValidMigrationPolicy,
 };
 use replica_set_controller::{
-    Action, Eviction, Life, MigrationStates, MigrationWait, Plan, Pod, Policy, RequestedMigration,
-    Set, Wait,
+    Absence, Action, Eviction, EvictionBy, Life, MigrationStates, MigrationWait, Plan, Pod, Policy,
+    RequestedMigration, Set, Wait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -456,4 +458,78 @@ fn m5_the_place_of_a_pod_whose_successor_is_gone_is_not_used_again() {
     let gone = [pod("b")];
     let again = plan_with(&set, &gone, &known.record);
     assert_eq!(again.account.missing, 1);
+}
+
+/// A pod of a node that is away for `minutes`, and is expected back after so many.
+fn maintained(pod: Pod<'static>, minutes: u64, until_minutes: i64) -> Pod<'static> {
+    Pod {
+        eviction_by: EvictionBy::Node,
+        absence: Some(Absence {
+            until: at(until_minutes * 60),
+            duration: Duration::from_secs(minutes * 60),
+        }),
+        ..asked(pod)
+    }
+}
+
+/// Pods of a set that may be down for half an hour.
+#[rstest]
+#[case::short_work(vec![maintained(pod("a"), 30, 20), pod("b")], &[], &["a"])]
+#[case::long_work(vec![maintained(pod("a"), 31, 20), pod("b")], &["a"], &[])]
+#[case::it_overruns(vec![maintained(pod("a"), 30, 0), pod("b")], &["a"], &[])]
+#[case::nobody_knows_how_long_it_takes(vec![Pod { absence: None, ..maintained(pod("a"), 30, 20) }, pod("b")], &["a"], &[])]
+#[case::a_person_asks(vec![Pod { eviction_by: EvictionBy::Pod, ..maintained(pod("a"), 30, 20) }, pod("b")], &["a"], &[])]
+#[case::its_deadline_has_passed(vec![Pod { migration: overdue(pod("a")).migration, ..maintained(pod("a"), 30, 20) }, pod("b")], &["a"], &[])]
+#[case::it_is_down(vec![maintained(live("a", failed()), 30, 20), pod("b")], &[], &["a"])]
+#[case::as_many_as_the_budget_allows(vec![maintained(pod("a"), 30, 20), maintained(pod("b"), 30, 20)], &[], &["a"])]
+#[case::the_budget_is_in_use(vec![maintained(pod("a"), 30, 20), live("b", failed())], &[], &[])]
+fn m9_short_work_leaves_pods_where_they_are(
+    #[case] pods: Vec<Pod<'static>>,
+    #[case] moved: &[&str],
+    #[case] tolerated: &[&str],
+) {
+    let tolerance = json!({ "tolerate": "All", "maxDowntimeSeconds": 1800 });
+    let between = json!({ "hardware": 0, "compaction": 0 });
+    let policy = policy(json!({ "maintenance": tolerance, "minSecondsBetween": between }));
+    let set = with(budget(2, 1), &policy);
+    let plan = plan(&set, &pods);
+    assert_eq!(evictions(&plan), moved);
+    let waits = plan.waits.iter().filter_map(|wait| match wait {
+        Wait::Migration {
+            pod,
+            reason: MigrationWait::Tolerated { .. },
+            ..
+        } => Some(*pod),
+        _ => None,
+    });
+    assert_eq!(waits.collect::<Vec<_>>(), tolerated);
+    let states = MigrationStates::new(&set, &pods, &plan, now());
+    for name in tolerated {
+        assert_eq!(states.of(name, name, false).until, Some(at(1200)));
+    }
+}
+
+/// What stays may go down at any moment: nothing else is made unavailable meanwhile.
+#[test]
+fn m9_what_stays_uses_the_budget() {
+    let tolerance = json!({ "tolerate": "All", "maxDowntimeSeconds": 1800, "maxUnavailable": 1 });
+    let policy = policy(json!({ "maintenance": tolerance }));
+    let set = with(budget(4, 2), &policy);
+    let pods = [
+        maintained(pod("a"), 30, 20),
+        maintained(pod("b"), 30, 20),
+        old("c"),
+        old("d"),
+    ];
+    let plan = plan(&set, &pods);
+    assert_eq!(
+        wait_of(&plan, "a"),
+        Some(MigrationWait::Tolerated { until: at(1200) })
+    );
+    assert_eq!(
+        wait_of(&plan, "b"),
+        Some(MigrationWait::Rollout),
+        "it would move"
+    );
+    assert_eq!(updates(&plan).len(), 1, "of a budget of 2");
 }

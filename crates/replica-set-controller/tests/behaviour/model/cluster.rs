@@ -491,6 +491,7 @@ impl Seen {
                 pod.eviction
             },
             eviction_by: EvictionBy::Pod,
+            absence: None,
             migration: None,
             shard: None,
             guard: pod.guard(),
