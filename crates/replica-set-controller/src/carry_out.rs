@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::{
     group::{Group, Member, is_evicted},
+    guard,
     in_place::{next_step, settle},
     leave::{self, NextStep},
     plan::{Action, PodWait, RemoveReason, Wait},
@@ -47,7 +48,7 @@ pub(crate) fn carry_out<'a>(
                         step
                     }
                 })
-                .or_else(|| shutdown::settle(set, pod).map(NextStep::Act)),
+                .or_else(|| guard::settle(set, pod).map(NextStep::Act)),
         };
         if let Some(step) = step {
             step.add_to(pod, actions, waits);

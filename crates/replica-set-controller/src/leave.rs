@@ -12,10 +12,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::{
+    guard,
     plan::{Action, PodWait, RemoveReason, Wait},
     pod::{Gate, Pod},
     set::Set,
-    shutdown,
     time::{Next, after},
 };
 
@@ -65,8 +65,8 @@ pub(crate) fn remove<'a>(
         reason,
         RemoveReason::Evicted { .. } | RemoveReason::Recreated { .. }
     );
-    let guard = shutdown::guard(set, pod).filter(|_| is_awaited);
-    if let Some(guard) = guard {
+    let first = guard::before_removal(set, pod).filter(|_| is_awaited);
+    if let Some(guard) = first {
         return NextStep::Act(guard);
     }
     let removal = || NextStep::Act(Action::Remove { pod, reason });

@@ -50,6 +50,7 @@ mod disruption;
 mod drain;
 mod evict;
 mod group;
+mod guard;
 mod in_place;
 mod kept;
 mod leave;

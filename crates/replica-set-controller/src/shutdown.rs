@@ -14,8 +14,6 @@ use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
-    group::Member,
-    plan::Action,
     pod::{Guard, Life, Pod},
     policy::Policy,
     set::Set,
@@ -85,36 +83,6 @@ impl Pod<'_> {
         let shutdown = Shutdown::of(set, self, since, now);
         matches!(shutdown, Shutdown::HandsUp | Shutdown::Replaced)
     }
-}
-
-/// The finalizer that a live pod has to get before it is removed.
-pub(crate) fn guard<'a>(set: &Set<'_>, pod: &'a Pod<'a>) -> Option<Action<'a>> {
-    let is_missing = set.migration.shutdown().is_some() && pod.guard == Guard::Absent;
-    is_missing.then_some(Action::Guard { pod })
-}
-
-/// What makes the finalizer of a live pod as the policy asks for.
-pub(crate) fn settle<'a>(set: &Set<'_>, pod: &'a Pod<'a>) -> Option<Action<'a>> {
-    let is_needed = set.migration.shutdown().is_some() || matches!(set.migration, Policy::Unknown);
-    let is_surplus = !is_needed && pod.guard != Guard::Absent;
-    guard(set, pod).or(is_surplus.then_some(Action::Unguard { pod }))
-}
-
-/// Lets go of pods that were removed by others, of a set that changes nothing itself.
-pub(crate) fn let_go<'a>(
-    set: &Set<'_>,
-    members: &[Member<'a>],
-    now: Timestamp,
-) -> impl Iterator<Item = Action<'a>> {
-    members.iter().filter_map(move |member| {
-        let pod = member.pod;
-        let Life::Terminating { since: Some(since) } = pod.life else {
-            return None;
-        };
-        let has_limit = set.migration.shutdown().is_some() && pod.guard != Guard::Stopped;
-        let is_over = Shutdown::of(set, pod, since, now) == Shutdown::Over;
-        (is_over && !has_limit).then_some(Action::Unguard { pod })
-    })
 }
 
 /// Whether a pod with another name is in the place of this one, which may still run.

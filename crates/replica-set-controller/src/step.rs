@@ -11,12 +11,12 @@ use crate::{
     disruption::{self, Disruptions, Lending, Share},
     drain, evict,
     group::{Group, Member, classify},
+    guard,
     plan::{Plan, Wait},
     pod::Pod,
     record::reconcile,
     scale,
     set::Set,
-    shutdown,
     slow_start::SlowStart,
     speed,
     time::Next,
@@ -55,7 +55,7 @@ pub fn step<'a>(
     let is_idle = disruption::is_idle(&members, &account, &record);
     let (mut actions, mut waits) = (Vec::new(), Vec::new());
     if set.is_still() {
-        actions.extend(shutdown::let_go(set, &members, now));
+        actions.extend(guard::let_go(set, &members, now));
         waits.extend((!set.is_deleted).then_some(Wait::Stopped));
     } else {
         actions.extend(scale::claim(pods));

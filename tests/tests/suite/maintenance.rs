@@ -146,7 +146,7 @@ async fn m9_m15_nodes_of_two_members_are_marked_and_restored(env: &mut TestEnvir
         let mark: Value = serde_json::from_str(mark).unwrap();
         let expected = json!({
             "name": name(env), "uid": get(env).await["metadata"]["uid"],
-            "deadline": "2037-01-22T08:00:00Z", "until": "2020-01-15T09:00:00Z",
+            "deadline": "2037-01-22T08:00:00Z", "until": "2020-01-15T09:00:00Z", "durationSeconds": 3600,
             "reason": "power supply", "wasCordoned": member == "b",
         });
         assert_eq!(mark, expected);
