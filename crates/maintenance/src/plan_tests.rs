@@ -39,7 +39,7 @@ fn m9_m15_nodes_that_match_are_cordoned_labelled_and_told_until_when() {
     let written: Value = serde_json::from_str(annotation.unwrap()).unwrap();
     let expected = json!({
         "name": "rack-7", "uid": "own", "deadline": "2027-01-22T08:00:00Z",
-        "until": "2027-01-15T09:00:00Z", "reason": "power supply", "wasCordoned": false,
+        "until": "2027-01-15T09:00:00Z", "durationSeconds": 3600, "reason": "power supply", "wasCordoned": false,
     });
     assert_eq!(written, expected);
     let status = world.maintenance.status.clone().unwrap();
