@@ -70,7 +70,7 @@ enum MigrateCommand {
         #[command(flatten)]
         options: OptionArgs,
     },
-    /// Confirm that a pod has stopped which waits for it: the phase of its MigrationRequest is HandsUp
+    /// Confirm that the pod of a MigrationRequest has stopped whose phase is HandsUp
     ///
     /// Then the pod is removed, and made again elsewhere. Data may be lost if it still runs: without a proof by its kubelet, which needs
     /// no confirmation, the machine has to be destroyed.
