@@ -243,8 +243,13 @@ impl Executor {
         let (_, _, uid) = of;
         match self.call(call).await {
             Ok(response) => self.show(|state| {
+                // A finalizer of ours keeps it also after a removal by force, of which no event need follow: others may have done it before.
                 let shown = match response {
-                    Deleted::Pod(pod) if pod.is_terminating() && !is_forced => Some(*pod),
+                    Deleted::Pod(pod)
+                        if pod.is_terminating() && (!is_forced || pod.is_guarded()) =>
+                    {
+                        Some(*pod)
+                    }
                     Deleted::Pod(_) | Deleted::Other(_) => None,
                 };
                 if let Some(pod) = shown {

@@ -28,6 +28,8 @@ const MIGRATIONS: Duration = Duration::from_secs(2_400);
 const APART: Duration = Duration::from_secs(2);
 /// After this time everything is written: statuses, PodDisruptionBudgets.
 const QUIET: Duration = Duration::from_secs(120);
+/// The longest that pods may take to shut down by a policy.
+const SHUTDOWN: Duration = Duration::from_secs(200);
 /// How long nothing may be written then.
 const SETTLED: Duration = Duration::from_secs(900);
 
@@ -44,7 +46,12 @@ pub(super) async fn check(runner: &mut Runner) {
     runner
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
-    runner.wait_until(Instant::now() + QUIET).await;
+    // Of a pod that left its set while it was being removed, a person is asked later.
+    let quiet = Instant::now() + QUIET + SHUTDOWN;
+    while Instant::now() < quiet {
+        runner.confirm().await;
+        runner.wait_until(Instant::now() + APART).await;
+    }
     let written = runner.recorder.writes();
     runner.wait_until(Instant::now() + SETTLED).await;
     if let Err(reason) = reached(runner) {
