@@ -14,9 +14,7 @@ use controller_base::{
     event_recorder::{EventRecorder, InvolvedObject},
     watchdog::Watched,
 };
-use fedrs_api::{
-    LocalEventReason, LocalReplicaSetStatus, MigratedRecord, ValidMigrationPolicy, names,
-};
+use fedrs_api::{LocalEventReason, LocalReplicaSetStatus, ValidMigrationPolicy, names};
 use jiff::Timestamp;
 use kube::Client;
 use planted_bugs::{PlantedBug, is_planted};
@@ -179,9 +177,6 @@ impl Reconciler {
         let is_new = memory.written.is_none();
         if is_new && is_planted(PlantedBug::StartedUpdatesForgottenByRestart) {
             recorded.to_mut().begun.clear();
-        }
-        if is_new && is_planted(PlantedBug::MigrationsForgottenByRestart) {
-            recorded.to_mut().migrated = MigratedRecord::default();
         }
         let known = (&*recorded, &memory.slow_start);
         let plan = step(&set, &pods, &disruptions, known, now);

@@ -40,8 +40,6 @@ pub enum PlantedBug {
     StartedUpdatesForgottenByRestart,
     /// Evictions of a LocalReplicaSet begin beside the budget.
     EvictionsBesideTheBudget,
-    /// After a restart, the last migration of a LocalReplicaSet does not count for the time between two.
-    MigrationsForgottenByRestart,
     /// That a pod was deleted by force proves that its containers have stopped.
     ForcedDeletionProves,
     /// A pod that others have removed is replaced at once, though it may still run and its policy waits.
@@ -54,7 +52,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 19] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -70,7 +68,6 @@ impl PlantedBug {
         Self::SpeedForgottenByRestart,
         Self::StartedUpdatesForgottenByRestart,
         Self::EvictionsBesideTheBudget,
-        Self::MigrationsForgottenByRestart,
         Self::ForcedDeletionProves,
         Self::PlaceOfRunningPodTaken,
         Self::EndpointsForgottenByRelist,

@@ -43,7 +43,7 @@ enum Mode {
     Discovery,
 }
 
-const BUGS: [Planted; 20] = {
+const BUGS: [Planted; 19] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
@@ -91,9 +91,8 @@ const BUGS: [Planted; 20] = {
         of_rollouts(B::SpeedForgottenByRestart, 760, &[I::Speed]),
         of_local(B::StartedUpdatesForgottenByRestart, 50, &[I::Speed]),
         of_local(B::EvictionsBesideTheBudget, 7, &[I::Budget]),
-        of_local(B::MigrationsForgottenByRestart, 1, &[I::Speed]),
-        of_local(B::ForcedDeletionProves, 1, &[I::Proof]),
-        of_local(B::PlaceOfRunningPodTaken, 1, &[I::Proof]),
+        of_local(B::ForcedDeletionProves, 122, &[I::Proof]),
+        of_local(B::PlaceOfRunningPodTaken, 156, &[I::Proof]),
         of_discovery(B::EndpointsForgottenByRelist, 3, LOST),
         of_discovery(B::EndpointsKeptByRelist, 10, &[I::TrueEndpoints]),
     ]
