@@ -113,7 +113,7 @@ closed_set! {
         NoNodes,
         /// The spec is invalid, or names a cluster that is no member.
         NotAccepted,
-        /// A member does not answer, or rejects what is asked of it.
+        /// A member does not answer, or rejects requests.
         MemberUnreachable,
         /// A cluster is no member any more: the marks of its nodes stay.
         MarksLeft,

@@ -14,8 +14,6 @@ pub const DISCOVERY: &str = "fedrs-discovery";
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
 /// The readiness gate of pods that a LocalReplicaSet creates: false while a pod is updated in place (L12).
 pub const IN_PLACE_UPDATE: &str = "fedrs.dev/InPlaceUpdate";
-/// The finalizer of pods that stay until their containers are known to have stopped (M11).
-pub const SHUTDOWN: &str = "fedrs.dev/shutdown";
 /// The prefix of Kubernetes' own namespaces, in which nothing is ever written.
 pub const KUBERNETES_NAMESPACES: &str = "kube-";
 /// The type of a member's Secret. The controller watches Secrets of this type only, and never sees any other.

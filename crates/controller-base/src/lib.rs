@@ -18,6 +18,7 @@ pub mod error_text;
 pub mod event;
 pub mod event_recorder;
 pub mod field_errors;
+pub mod finalizer;
 pub mod history;
 pub mod list_progress;
 pub mod listing;

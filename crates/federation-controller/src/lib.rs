@@ -22,7 +22,6 @@ pub mod preferences;
 pub mod rbac;
 
 mod executor;
-mod finalizer;
 mod frs_object;
 mod frs_store;
 mod frs_watch;

@@ -23,7 +23,7 @@ use cluster_informer::{Health, SyncState};
 use dashmap::DashSet;
 use fedrs_api::{
     EventReason, FederatedReplicaSetStatus, LocalKind, ObjectKey, SetKind, TimeLimit, ValidFrs,
-    WorkloadKey, names, revision_name,
+    WorkloadKey, finalizers, names, revision_name,
 };
 use futures::future::join;
 use jiff::Timestamp;
@@ -40,7 +40,6 @@ use crate::{
     check::{self, Outcome, Outcomes, RolloutRecord, RolloutSnapshot, Snapshot, StatusRefresh},
     config::Config,
     executor::{Executor, LateOutcome},
-    finalizer,
     frs_store::{Entry, FrsStore},
     local_kind::set_collection,
     members::Registry,
@@ -52,6 +51,7 @@ use controller_base::{
     clock::Clock,
     event::{Event, EventType},
     event_recorder::{EventRecorder, InvolvedObject},
+    finalizer,
 };
 
 /// Failed writes in a row after which one more conflict shows that the view of a member may be wrong.
@@ -133,13 +133,13 @@ impl Reconciler {
         let metadata = &entry.metadata;
         let has_finalizer =
             || (self.cache).of_object(key, entry, |cached| cached.has_finalizer(metadata));
-        if finalizer::is_present(metadata) || has_finalizer() {
+        if finalizer::is_present(metadata, finalizers::MEMBERS) || has_finalizer() {
             return true;
         }
         if !self.may_write_host(key) {
             return false;
         }
-        let patch = finalizer::addition(metadata);
+        let patch = finalizer::addition(metadata, finalizers::MEMBERS);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);
         let answer = self.host_call(call).await;

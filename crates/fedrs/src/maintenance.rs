@@ -4,7 +4,7 @@ use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
 use fedrs_api::{Maintenance, MaintenanceStatus, conditions::ConditionStatus};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use membership::{
     cluster_client::ClusterClient,
@@ -108,19 +108,12 @@ impl WorkArgs {
             duration_seconds: self.duration.map(seconds),
             deadline: self.deadline.map(|deadline| match deadline {
                 Moment::At(time) => time,
-                Moment::After(duration) => after(begin, duration),
+                Moment::After(duration) => values::after(begin, duration),
             }),
             reason: self.reason,
             federation: self.federation,
         }
     }
-}
-
-/// Times of objects have no fractions of seconds.
-fn after(begin: Timestamp, duration: Duration) -> Timestamp {
-    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
-    let at = begin.checked_add(duration).unwrap_or(Timestamp::MAX);
-    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
 /// Runs `fedrs maintenance`.
@@ -169,10 +162,6 @@ async fn status(host: &ClusterClient, name: Option<&str>) -> anyhow::Result<Exit
     Ok(output::print(&text))
 }
 
-fn time(time: Option<Timestamp>) -> String {
-    time.map_or_else(String::new, |time| format!("{time:.0}"))
-}
-
 fn table(maintenances: &[Maintenance]) -> String {
     let columns = [
         "NAME", "PHASE", "NODES", "CORDONED", "EMPTIED", "BLOCKING", "START", "DEADLINE", "REASON",
@@ -190,8 +179,8 @@ fn table(maintenances: &[Maintenance]) -> String {
             status.nodes.cordoned.to_string(),
             status.nodes.emptied.to_string(),
             status.blocking_total.to_string(),
-            time(start.map(|start| start.0)),
-            time(spec.deadline.as_ref().map(|deadline| deadline.0)),
+            output::time(start.map(|start| start.0)),
+            output::time(spec.deadline.as_ref().map(|deadline| deadline.0)),
             spec.reason.clone(),
         ]
     });
@@ -233,8 +222,8 @@ fn blocking(status: &MaintenanceStatus) -> String {
             pod.node.clone(),
             pod.phase
                 .map_or_else(String::new, |phase| phase.to_string()),
-            time(pod.until.as_ref().map(|until| until.0)),
-            time(pod.deadline.as_ref().map(|deadline| deadline.0)),
+            output::time(pod.until.as_ref().map(|until| until.0)),
+            output::time(pod.deadline.as_ref().map(|deadline| deadline.0)),
             pod.message.clone(),
         ]
     });

@@ -4,7 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
 use fedrs_api::MigrationRequest;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use membership::{
     cluster_client::ClusterClient,
@@ -105,15 +105,9 @@ struct OptionArgs {
 
 impl OptionArgs {
     fn options(&self, now: Timestamp) -> MigrationOptions {
-        let deadline = self.deadline.map(|deadline| {
-            let deadline = SignedDuration::try_from(deadline).unwrap_or(SignedDuration::MAX);
-            let at = now.checked_add(deadline).unwrap_or(Timestamp::MAX);
-            // Times of objects have no fractions of seconds.
-            Timestamp::from_second(at.as_second()).unwrap_or(at)
-        });
         MigrationOptions {
             reason: self.reason.clone(),
-            deadline,
+            deadline: self.deadline.map(|deadline| values::after(now, deadline)),
         }
     }
 }
@@ -249,8 +243,6 @@ fn table(requests: &[MigrationRequest], has_namespaces: bool) -> String {
     let skipped = usize::from(!has_namespaces);
     let rows = requests.iter().map(|request| {
         let status = request.status.clone().unwrap_or_default();
-        let time =
-            |time: Option<Timestamp>| time.map_or_else(String::new, |time| format!("{time:.0}"));
         let row = [
             request.namespace().unwrap_or_default(),
             request.name_any(),
@@ -261,8 +253,8 @@ fn table(requests: &[MigrationRequest], has_namespaces: bool) -> String {
             status
                 .phase
                 .map_or_else(String::new, |phase| phase.to_string()),
-            time(status.until.map(|until| until.0)),
-            time(status.deadline.map(|deadline| deadline.0)),
+            output::time(status.until.map(|until| until.0)),
+            output::time(status.deadline.map(|deadline| deadline.0)),
             status.message,
         ];
         row.into_iter().skip(skipped).collect()

@@ -10,6 +10,7 @@ use std::{
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use federation_controller::printable_lines;
+use jiff::Timestamp;
 use membership::progress::{Progress, Reporter, Warning};
 use serde::Serialize;
 
@@ -38,6 +39,11 @@ impl Format {
 /// right. On a narrow terminal, text wraps; a pipe has no width.
 pub(crate) fn table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String>>) -> String {
     arranged(ContentArrangement::Dynamic, header, numbers, rows)
+}
+
+/// A time in a table, in whole seconds; empty if there is none.
+pub(crate) fn time(time: Option<Timestamp>) -> String {
+    time.map_or_else(String::new, |time| format!("{time:.0}"))
 }
 
 /// A table as [`table()`] makes it, with one line for each row on any terminal.

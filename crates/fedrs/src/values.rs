@@ -61,6 +61,13 @@ pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
     seconds.ok_or_else(|| "must be a time such as 2027-01-15T08:00:00Z".to_owned())
 }
 
+/// The time so long after `begin`, in whole seconds, as times of objects are.
+pub(crate) fn after(begin: Timestamp, duration: Duration) -> Timestamp {
+    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+    let at = begin.checked_add(duration).unwrap_or(Timestamp::MAX);
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
 /// When something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {

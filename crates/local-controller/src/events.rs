@@ -74,8 +74,8 @@ fn text(action: &Action<'_>) -> Option<(Reason, &'static str)> {
         Action::Resize { .. } => (Reason::Resized, "Changed CPU or memory of"),
         Action::Adopt { .. } => (Reason::Adopted, "Adopted"),
         Action::Release { .. } => (Reason::Released, "Released"),
-        Action::Guard { .. }
-        | Action::Unguard { .. }
+        Action::AddFinalizer { .. }
+        | Action::RemoveFinalizer { .. }
         | Action::CloseGate { .. }
         | Action::Drain { .. }
         | Action::OpenGate { .. } => return None,

@@ -12,7 +12,7 @@ use fedrs_api::ValidLocalReplicaSet;
 use futures::future::join_all;
 use kube::Client;
 use replica_set_controller::{
-    Action, ObservedNode, ObservedPod, PodController, Request, Verb, let_go, open_gate,
+    Action, ObservedNode, ObservedPod, PodController, Request, Verb, open_gate, remove_finalizer,
 };
 use serde::{
     Deserialize,
@@ -201,9 +201,9 @@ impl Executor {
         }
     }
 
-    /// Lets go of a pod that no set looks after. What fails is tried again with the next look.
-    pub(crate) async fn let_go(&self, pod: &ObservedPod) {
-        let Request { path, body, .. } = let_go(pod);
+    /// Removes the finalizer of a pod that no set looks after. What fails is tried again with the next look.
+    pub(crate) async fn remove_finalizer(&self, pod: &ObservedPod) {
+        let Request { path, body, .. } = remove_finalizer(pod);
         let call = calls::write(&self.client, STRATEGIC_PATCH, &path, &body);
         match self.call::<ObservedPod>(call).await {
             Ok(pod) => _ = self.show(|state| state.apply_response(pod)),
@@ -212,7 +212,7 @@ impl Executor {
             }
             Err(error) => {
                 self.metrics.failed_requests.inc();
-                tracing::warn!(pod = pod.name(), %error, "failed to let go of a pod whose set is gone");
+                tracing::warn!(pod = pod.name(), %error, "failed to remove the finalizer of a pod whose set is gone");
             }
         }
     }
@@ -246,7 +246,7 @@ impl Executor {
                 // A finalizer of ours keeps it also after a removal by force, of which no event need follow: others may have done it before.
                 let shown = match response {
                     Deleted::Pod(pod)
-                        if pod.is_terminating() && (!is_forced || pod.is_guarded()) =>
+                        if pod.is_terminating() && (!is_forced || pod.has_finalizer()) =>
                     {
                         Some(*pod)
                     }

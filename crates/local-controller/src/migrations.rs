@@ -76,14 +76,17 @@ impl Migrations {
 
     /// The label by which pods are grouped into shards (M6).
     pub(crate) fn shard_label(&self) -> Option<&str> {
-        let policy = self.policy.as_ref().ok()?.as_ref()?;
-        Some(&policy.per_shard.as_ref()?.label)
+        Some(&self.known_policy()?.per_shard.as_ref()?.label)
     }
 
     /// Whether pods stay until their containers have stopped when they are removed (M11).
-    pub(crate) fn guards_pods(&self) -> bool {
-        let policy = self.policy.as_ref().ok().and_then(Option::as_ref);
-        policy.is_some_and(|policy| policy.shutdown.is_some())
+    pub(crate) fn adds_finalizer(&self) -> bool {
+        self.known_policy()
+            .is_some_and(|policy| policy.shutdown.is_some())
+    }
+
+    fn known_policy(&self) -> Option<&ValidMigrationPolicy> {
+        self.policy.as_ref().ok()?.as_deref()
     }
 
     /// Adds the requests to the facts of the pods.
@@ -285,10 +288,18 @@ impl Migrations {
 
 /// The deadlines of the nodes of a snapshot's pods, by the uid of the pod.
 fn node_deadlines(snapshot: &Snapshot) -> BTreeMap<String, Timestamp> {
-    let pods = snapshot.pods.iter();
-    let deadlines = pods.filter_map(|(uid, pod)| match snapshot.nodes.get(pod.node()?)? {
-        Node::Exists(state) => Some((uid.clone(), state.deadline?)),
+    let deadline = |node: &Node| match node {
+        Node::Exists(state) => state.deadline,
         Node::Gone => None,
+    };
+    // Most of the time, no node has one.
+    if !snapshot.nodes.values().any(|node| deadline(node).is_some()) {
+        return BTreeMap::new();
+    }
+    let pods = snapshot.pods.iter();
+    let deadlines = pods.filter_map(|(uid, pod)| {
+        let node = snapshot.nodes.get(pod.node()?)?;
+        Some((uid.clone(), deadline(node)?))
     });
     deadlines.collect()
 }

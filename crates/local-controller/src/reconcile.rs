@@ -278,7 +278,7 @@ impl Reconciler {
             template: &valid.template,
             pods: &snapshot.pods,
             shard_label: migrations.shard_label(),
-            guards_pods: migrations.guards_pods(),
+            adds_finalizer: migrations.adds_finalizer(),
             now,
         };
         let permitted = plan.actions.iter().filter(|action| {

@@ -30,9 +30,9 @@ pub(crate) async fn sweep(
         sleep(PERIOD).await;
         let _busy = watched.begin("migration requests");
         once(executor, clock.now(), config, watched).await;
-        let abandoned = (executor.store).update(|state| state.abandoned_guards());
+        let abandoned = (executor.store).update(|state| state.abandoned());
         for pod in abandoned {
-            executor.let_go(&pod).await;
+            executor.remove_finalizer(&pod).await;
             watched.beat();
         }
     }

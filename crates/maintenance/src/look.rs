@@ -10,12 +10,12 @@ use controller_base::{
     calls::{self, CallError},
     clock::Clock,
     event_recorder::{EventRecorder, InvolvedObject},
+    finalizer,
 };
 use fedrs_api::{Maintenance, finalizers, names};
 use futures::future::join_all;
 use kube::{Client, ResourceExt};
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, watch},
     time::Instant,
@@ -232,7 +232,12 @@ impl MaintenanceTask {
         maintenance: &Maintenance,
         adds: bool,
     ) -> Result<Maintenance, NotWritten> {
-        let patch = finalizer_patch(maintenance, adds);
+        let metadata = &maintenance.metadata;
+        let patch = if adds {
+            finalizer::addition(metadata, finalizers::MAINTENANCE)
+        } else {
+            finalizer::removal(metadata, finalizers::MAINTENANCE)
+        };
         let path = path(maintenance);
         let call = calls::merge_patch(&self.context.host, &path, &patch);
         self.written(maintenance, "the finalizer", call).await
@@ -257,21 +262,6 @@ impl MaintenanceTask {
         });
         Ok(object)
     }
-}
-
-/// A merge patch that adds or removes the finalizer, and keeps those of others.
-fn finalizer_patch(maintenance: &Maintenance, adds: bool) -> Value {
-    let metadata = &maintenance.metadata;
-    let all = metadata.finalizers.iter().flatten().map(String::as_str);
-    let others = all.filter(|finalizer| *finalizer != finalizers::MAINTENANCE);
-    let own = adds.then_some(finalizers::MAINTENANCE);
-    json!({
-        "metadata": {
-            "uid": metadata.uid,
-            "resourceVersion": metadata.resource_version,
-            "finalizers": others.chain(own).collect::<Vec<_>>(),
-        },
-    })
 }
 
 fn path(maintenance: &Maintenance) -> String {

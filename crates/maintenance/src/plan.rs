@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use controller_base::event::Event;
+use controller_base::{event::Event, finalizer};
 use fedrs_api::{
     Maintenance, MaintenanceCluster, MaintenanceMark, MaintenanceNodes, MaintenancePhase,
     MaintenanceStatus, ValidMaintenance, finalizers,
@@ -85,7 +85,7 @@ pub(crate) fn plan(input: &Input<'_>) -> Plan {
     let mut status = status(input, &goal, &summaries, &previous);
     status.started = started.map(Time);
     status.conditions = conditions(input, &goal, rejection.as_ref(), &summaries, &previous);
-    let has_finalizer = has_finalizer(input.maintenance);
+    let has_finalizer = finalizer::is_present(&input.maintenance.metadata, finalizers::MAINTENANCE);
     let is_clean = goal == Goal::Over && status.clusters.is_empty();
     let finalizer = match goal {
         Goal::Active(_) if !has_finalizer => Some(FinalizerChange::Add),
@@ -319,14 +319,6 @@ fn forgotten<'a>(
     clusters
         .filter(|cluster| cluster.cordoned > 0 && !input.members.contains(&cluster.name))
         .collect()
-}
-
-/// Whether the object waits for its marks to be removed when it is deleted.
-pub(crate) fn has_finalizer(maintenance: &Maintenance) -> bool {
-    let finalizers = maintenance.metadata.finalizers.iter().flatten();
-    finalizers
-        .into_iter()
-        .any(|finalizer| finalizer == finalizers::MAINTENANCE)
 }
 
 fn until(time: Timestamp, now: Timestamp) -> Duration {

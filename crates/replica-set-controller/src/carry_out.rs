@@ -5,8 +5,8 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
+    finalizer,
     group::{Group, Member, is_evicted},
-    guard,
     in_place::{next_step, settle},
     leave::{self, NextStep},
     plan::{Action, PodWait, RemoveReason, Wait},
@@ -48,7 +48,7 @@ pub(crate) fn carry_out<'a>(
                         step
                     }
                 })
-                .or_else(|| guard::settle(set, pod).map(NextStep::Act)),
+                .or_else(|| finalizer::settle(set, pod).map(NextStep::Act)),
         };
         if let Some(step) = step {
             step.add_to(pod, actions, waits);
@@ -65,26 +65,28 @@ fn shut_down<'a>(
     next: &mut Next,
     now: Timestamp,
 ) -> Option<NextStep<'a>> {
-    if let Some(since) = since {
-        let shutdown = Shutdown::of(set, pod, since, now);
-        if let Shutdown::Stopping { until: Some(until) } = shutdown {
-            next.at(until, now);
-        }
-        return match shutdown {
-            Shutdown::Stopping { until } => Some(NextStep::Wait(PodWait::Stop { until })),
-            // Only once that is recorded.
-            Shutdown::Replaced if shutdown::give_name_up(pod, record) => {
-                Some(NextStep::Wait(PodWait::Record))
+    let (Some(since), Some(shutdown)) = (since, Shutdown::of(set, pod, now)) else {
+        // Our request has just been sent.
+        let wait = PodWait::Shutdown { force_at: None };
+        return pod.is_owned().then_some(NextStep::Wait(wait));
+    };
+    Some(match shutdown {
+        Shutdown::Stopping { until } => {
+            if let Some(until) = until {
+                next.at(until, now);
             }
-            Shutdown::Replaced | Shutdown::HandsUp => Some(NextStep::Wait(PodWait::HandsUp)),
-            Shutdown::Forced => Some(NextStep::Act(Action::ForceRemove { pod, since })),
-            Shutdown::Over => Some(NextStep::Act(Action::Unguard { pod })),
-            Shutdown::NotAwaited => pod.is_owned().then(|| force(set, pod, since, next, now)),
-        };
-    }
-    // Our request has just been sent.
-    let wait = PodWait::Shutdown { force_at: None };
-    pod.is_owned().then_some(NextStep::Wait(wait))
+            NextStep::Wait(PodWait::Stop { until })
+        }
+        // Only once that is recorded.
+        Shutdown::Replaced if shutdown::give_name_up(pod, record) => {
+            NextStep::Wait(PodWait::Record)
+        }
+        Shutdown::Replaced | Shutdown::HandsUp => NextStep::Wait(PodWait::HandsUp),
+        Shutdown::Forced => NextStep::Act(Action::ForceRemove { pod, since }),
+        Shutdown::Over => NextStep::Act(Action::RemoveFinalizer { pod }),
+        Shutdown::NotAwaited if pod.is_owned() => force(set, pod, since, next, now),
+        Shutdown::NotAwaited => return None,
+    })
 }
 
 /// L17.

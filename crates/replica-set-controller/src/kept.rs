@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedrs_api::{annotations, names};
+use fedrs_api::{annotations, finalizers, names};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
@@ -70,8 +70,8 @@ pub(crate) fn own_annotations<'de, D: Deserializer<'de>>(
 
 /// Whether the finalizer of shutdowns is among these.
 pub(crate) fn has_shutdown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    let finalizers = Option::<Vec<String>>::deserialize(deserializer)?;
-    Ok(finalizers.is_some_and(|all| all.iter().any(|each| each == names::SHUTDOWN)))
+    let all = Option::<Vec<String>>::deserialize(deserializer)?;
+    Ok(all.is_some_and(|all| all.iter().any(|each| each == finalizers::SHUTDOWN)))
 }
 
 /// Whether there is a value.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::{
-    guard,
+    finalizer,
     plan::{Action, PodWait, RemoveReason, Wait},
     pod::{Gate, Pod},
     set::Set,
@@ -65,7 +65,7 @@ pub(crate) fn remove<'a>(
         reason,
         RemoveReason::Evicted { .. } | RemoveReason::Recreated { .. }
     );
-    let first = guard::before_removal(set, pod).filter(|_| is_awaited);
+    let first = finalizer::before_removal(set, pod).filter(|_| is_awaited);
     if let Some(guard) = first {
         return NextStep::Act(guard);
     }

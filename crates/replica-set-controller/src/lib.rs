@@ -49,8 +49,8 @@ mod change;
 mod disruption;
 mod drain;
 mod evict;
+mod finalizer;
 mod group;
-mod guard;
 mod in_place;
 mod kept;
 mod leave;
@@ -96,7 +96,7 @@ pub use pod::{
 };
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use policy::Policy;
-pub use request::{Request, Requests, Verb, let_go, open_gate};
+pub use request::{Request, Requests, Verb, open_gate, remove_finalizer};
 pub use resize::{Container, ContainerResize, Resize, ResizeStatus, ResizeWait};
 pub use resources::{Amounts, Resources};
 pub use set::Set;

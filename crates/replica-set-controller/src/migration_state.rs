@@ -100,20 +100,8 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
                     ..state(self.waiting_phase(uid), None)
                 }
             }
-            Some(Pod {
-                life: Life::Terminating { since },
-                guard,
-                ..
-            }) => {
-                let shutdown = pod
-                    .zip(*since)
-                    .map(|(pod, since)| Shutdown::of(self.set, pod, since, self.now));
-                let (phase, until) = match shutdown {
-                    Some(Shutdown::HandsUp | Shutdown::Replaced) => (MigrationPhase::HandsUp, None),
-                    Some(Shutdown::Stopping { until }) => (MigrationPhase::ShuttingDown, until),
-                    None if *guard != Guard::Absent => (MigrationPhase::ShuttingDown, None),
-                    _ => (MigrationPhase::Evicting, None),
-                };
+            Some(pod) if matches!(pod.life, Life::Terminating { .. }) => {
+                let (phase, until) = self.removed(pod);
                 MigrationState {
                     until,
                     ..state(phase, None)
@@ -125,6 +113,16 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
                 let successor = self.by_name.get(name).copied();
                 state(self.placed(eviction, successor), successor)
             }
+        }
+    }
+
+    /// The phase of a pod that is being removed, and until when it waits.
+    fn removed(&self, pod: &Pod<'_>) -> (MigrationPhase, Option<Timestamp>) {
+        match Shutdown::of(self.set, pod, self.now) {
+            Some(Shutdown::HandsUp | Shutdown::Replaced) => (MigrationPhase::HandsUp, None),
+            Some(Shutdown::Stopping { until }) => (MigrationPhase::ShuttingDown, until),
+            None if pod.guard != Guard::Absent => (MigrationPhase::ShuttingDown, None),
+            _ => (MigrationPhase::Evicting, None),
         }
     }
 

@@ -92,7 +92,7 @@ struct Metadata {
         default,
         deserialize_with = "kept::has_shutdown"
     )]
-    is_guarded: bool,
+    has_finalizer: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]

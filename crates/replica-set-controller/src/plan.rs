@@ -76,12 +76,12 @@ pub enum Action<'a> {
         since: Timestamp,
     },
     /// Have a pod stay until its containers have stopped when it is removed (M11): it gets the finalizer.
-    Guard {
+    AddFinalizer {
         /// The pod.
         pod: &'a Pod<'a>,
     },
-    /// Let go of it: it loses the finalizer.
-    Unguard {
+    /// Nothing keeps it any more: it loses the finalizer.
+    RemoveFinalizer {
         /// The pod.
         pod: &'a Pod<'a>,
     },
@@ -124,8 +124,8 @@ impl<'a> Action<'a> {
             | Self::Release { pod }
             | Self::Remove { pod, .. }
             | Self::ForceRemove { pod, .. }
-            | Self::Guard { pod }
-            | Self::Unguard { pod }
+            | Self::AddFinalizer { pod }
+            | Self::RemoveFinalizer { pod }
             | Self::CloseGate { pod }
             | Self::Drain { pod }
             | Self::Patch { pod, .. }

@@ -92,9 +92,9 @@ pub enum Guard {
     Absent,
     /// It has, and its containers may run.
     Holding,
-    /// Nothing but finalizers keeps it: its removal was requested without time to stop. Its kubelet does so at the end, and whoever
-    /// deletes by force.
-    Last,
+    /// Nothing but finalizers keeps it, and nothing proves that its containers have stopped: its removal was requested without time to
+    /// stop, as its kubelet does at the end, and whoever deletes by force.
+    Unproved,
     /// Its containers have stopped: its kubelet has said so of each of them, and has then requested its removal.
     Stopped,
 }
@@ -234,8 +234,8 @@ impl<'a> Pod<'a> {
     /// Whether it is being removed, and its containers are not known to have stopped.
     #[must_use]
     pub fn may_still_run(&self) -> bool {
-        let is_guarded = matches!(self.guard, Guard::Holding | Guard::Last);
-        is_guarded && !self.is_destroyed && matches!(self.life, Life::Terminating { .. })
+        let has_finalizer = matches!(self.guard, Guard::Holding | Guard::Unproved);
+        has_finalizer && !self.is_destroyed && matches!(self.life, Life::Terminating { .. })
     }
 
     /// Whether the API server may be asked to change it.

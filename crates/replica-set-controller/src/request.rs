@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedrs_api::{ValidLocalReplicaSet, annotations, labels, names};
+use fedrs_api::{ValidLocalReplicaSet, annotations, finalizers, labels, names};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -59,7 +59,7 @@ pub struct Requests<'a> {
     /// The key of the label that pods of one shard have in common (M6).
     pub shard_label: Option<&'a str>,
     /// Whether new pods stay until their containers have stopped when they are removed (M11).
-    pub guards_pods: bool,
+    pub adds_finalizer: bool,
     /// The time by the controller's clock.
     pub now: Timestamp,
 }
@@ -92,8 +92,8 @@ impl Requests<'_> {
                 if let (Some(label), Some(shard)) = (self.shard_label, shard) {
                     body["metadata"]["labels"][label] = shard.as_str().into();
                 }
-                if self.guards_pods {
-                    body["metadata"]["finalizers"] = json!([names::SHUTDOWN]);
+                if self.adds_finalizer {
+                    body["metadata"]["finalizers"] = json!([finalizers::SHUTDOWN]);
                 }
                 Some(Request {
                     verb: Verb::Create,
@@ -117,15 +117,17 @@ impl Requests<'_> {
                 let owner = json!({ "$patch": "delete", "uid": self.set.uid });
                 let mut metadata = json!({ "ownerReferences": [owner] });
                 if pod.guard != Guard::Absent {
-                    metadata[DELETE_FINALIZERS] = json!([names::SHUTDOWN]);
+                    metadata[DELETE_FINALIZERS] = json!([finalizers::SHUTDOWN]);
                 }
                 self.patch(pod, "", json!({ "metadata": metadata }))
             }
-            Action::Guard { pod } => {
-                let metadata = json!({ "finalizers": [names::SHUTDOWN] });
+            Action::AddFinalizer { pod } => {
+                let metadata = json!({ "finalizers": [finalizers::SHUTDOWN] });
                 self.patch(pod, "", json!({ "metadata": metadata }))
             }
-            Action::Unguard { pod } => self.pods.get(pod.uid).map(|pod| let_go(pod)),
+            Action::RemoveFinalizer { pod } => {
+                self.pods.get(pod.uid).map(|pod| remove_finalizer(pod))
+            }
             Action::CloseGate { pod } => self.gate(action, pod, CLOSED),
             Action::Drain { pod } => self.gate(action, pod, DRAINED),
             Action::OpenGate { pod } => self.gate(action, pod, OPEN),
@@ -221,12 +223,12 @@ pub fn open_gate(pod: &ObservedPod, now: Timestamp) -> Option<Request> {
     is_new.then(|| patch_any(of, "/status", gate_patch(OPEN, now)))
 }
 
-/// The request that lets go of a pod that still has the version that was decided from.
+/// The request that removes the finalizer of a pod that still has the version that was decided from.
 #[must_use]
-pub fn let_go(pod: &ObservedPod) -> Request {
+pub fn remove_finalizer(pod: &ObservedPod) -> Request {
     let of = (pod.namespace(), pod.name(), pod.uid());
     let version = pod.resource_version();
-    let metadata = json!({ "resourceVersion": version, DELETE_FINALIZERS: [names::SHUTDOWN] });
+    let metadata = json!({ "resourceVersion": version, DELETE_FINALIZERS: [finalizers::SHUTDOWN] });
     patch_any(of, "", json!({ "metadata": metadata }))
 }
 

@@ -1,15 +1,15 @@
 //! Pods stay until their containers are known to have stopped (M11, M13): the finalizer `fedrs.dev/shutdown`.
 //!
 //! ```text
-//! live --Guard--> has the finalizer --removed, by whomever--> its kubelet stops the containers --proof--> Unguard -> gone
-//!                                                                   '--timeout--> Evict: ForceRemove, Unguard
-//!                                                                                 HandsUp, Replace: waits for a person
+//! live --AddFinalizer--> removed, by whomever --> its kubelet stops the containers --proof--> RemoveFinalizer -> gone
+//!                                                               '--timeout--> Evict: ForceRemove, RemoveFinalizer
+//!                                                                             HandsUp, Replace: waits for a person
 //! ```
 //!
 //! None can be added to a pod that is being removed, and a drain removes first: so pods have it from their creation on. Without a policy
-//! that asks for it, a pod is let go of when the API server would have removed it.
+//! that asks for it, a pod loses it when the API server would have removed the pod.
 
-use fedrs_api::{LocalRecord, ShutdownTimeout};
+use fedrs_api::{LocalRecord, ShutdownTimeout, ValidShutdown};
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
@@ -41,27 +41,25 @@ pub(crate) enum Shutdown {
 }
 
 impl Shutdown {
-    /// That of a pod that is being removed since this time.
-    pub(crate) fn of(set: &Set<'_>, pod: &Pod<'_>, since: Timestamp, now: Timestamp) -> Self {
+    /// That of a pod that is being removed; `None` of any other one, and of one whose removal has just been requested.
+    pub(crate) fn of(set: &Set<'_>, pod: &Pod<'_>, now: Timestamp) -> Option<Self> {
+        let Life::Terminating { since: Some(since) } = pod.life else {
+            return None;
+        };
         let released = match pod.guard {
             Guard::Holding => Self::Forced,
-            Guard::Absent | Guard::Last | Guard::Stopped => Self::Over,
+            Guard::Absent | Guard::Unproved | Guard::Stopped => Self::Over,
         };
-        match (set.migration, set.migration.shutdown(), pod.guard) {
+        Some(match (set.migration, set.migration.shutdown(), pod.guard) {
             (_, _, Guard::Absent) => Self::NotAwaited,
             (_, _, Guard::Stopped) => Self::Over,
             _ if pod.is_destroyed => released,
-            (_, _, Guard::Last) if is_planted(PlantedBug::ForcedDeletionProves) => Self::Over,
+            (_, _, Guard::Unproved) if is_planted(PlantedBug::ForcedDeletionProves) => Self::Over,
             (Policy::Unknown, ..) => Self::Stopping { until: None },
-            (_, None, Guard::Last) => Self::Over,
+            (_, None, Guard::Unproved) => Self::Over,
             (_, None, Guard::Holding) => Self::NotAwaited,
-            (_, Some(shutdown), Guard::Holding | Guard::Last) => {
-                let timeout = after(since, shutdown.timeout);
-                let hands_up = shutdown.on_timeout == ShutdownTimeout::HandsUp;
-                // Its node is taken then, whatever holds it up (M15).
-                let deadline = pod.migration.map(|asked| asked.deadline);
-                let deadline = deadline.filter(|_| !hands_up);
-                let until = deadline.map_or(timeout, |deadline| timeout.min(deadline.max(since)));
+            (_, Some(shutdown), Guard::Holding | Guard::Unproved) => {
+                let until = limit(shutdown, pod, since);
                 match shutdown.on_timeout {
                     _ if now < until => Self::Stopping { until: Some(until) },
                     ShutdownTimeout::Evict => released,
@@ -69,7 +67,19 @@ impl Shutdown {
                     ShutdownTimeout::HandsUp => Self::HandsUp,
                 }
             }
+        })
+    }
+}
+
+/// Until when the containers of a pod have to stop that is being removed since this time. Its node is taken at its deadline, whatever
+/// holds it up (M15); a person is not hurried.
+fn limit(shutdown: ValidShutdown, pod: &Pod<'_>, since: Timestamp) -> Timestamp {
+    let timeout = after(since, shutdown.timeout);
+    match pod.migration {
+        Some(asked) if shutdown.on_timeout != ShutdownTimeout::HandsUp => {
+            timeout.min(asked.deadline.max(since))
         }
+        _ => timeout,
     }
 }
 
@@ -77,11 +87,8 @@ impl Pod<'_> {
     /// Whether it is being removed, has not stopped in time, and a person has to confirm that it has.
     #[must_use]
     pub fn waits_for_a_person(&self, set: &Set<'_>, now: Timestamp) -> bool {
-        let Life::Terminating { since: Some(since) } = self.life else {
-            return false;
-        };
-        let shutdown = Shutdown::of(set, self, since, now);
-        matches!(shutdown, Shutdown::HandsUp | Shutdown::Replaced)
+        let shutdown = Shutdown::of(set, self, now);
+        matches!(shutdown, Some(Shutdown::HandsUp | Shutdown::Replaced))
     }
 }
 
@@ -92,10 +99,7 @@ pub(crate) fn is_replaced(
     record: &LocalRecord,
     now: Timestamp,
 ) -> bool {
-    let Life::Terminating { since: Some(since) } = pod.life else {
-        return false;
-    };
-    Shutdown::of(set, pod, since, now) == Shutdown::Replaced && !keeps_name(pod, record)
+    Shutdown::of(set, pod, now) == Some(Shutdown::Replaced) && !keeps_name(pod, record)
 }
 
 /// Whether the name of a pod that is being removed is kept for the one in its place.

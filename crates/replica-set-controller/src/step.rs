@@ -9,9 +9,8 @@ use crate::{
     account::{Account, Budget, BudgetUser},
     carry_out::carry_out,
     disruption::{self, Disruptions, Lending, Share},
-    drain, evict,
+    drain, evict, finalizer,
     group::{Group, Member, classify},
-    guard,
     plan::{Plan, Wait},
     pod::Pod,
     record::reconcile,
@@ -55,7 +54,7 @@ pub fn step<'a>(
     let is_idle = disruption::is_idle(&members, &account, &record);
     let (mut actions, mut waits) = (Vec::new(), Vec::new());
     if set.is_still() {
-        actions.extend(guard::let_go(set, &members, now));
+        actions.extend(finalizer::settle_removed(set, &members, now));
         waits.extend((!set.is_deleted).then_some(Wait::Stopped));
     } else {
         actions.extend(scale::claim(pods));

@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
+use controller_base::finalizer;
 use dashmap::DashMap;
-use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidTemplate};
+use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidTemplate, finalizers};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use planted_bugs::{PlantedBug, is_planted};
 use reflector::ResourceVersion;
@@ -25,7 +26,6 @@ use super::{
 use crate::{
     check::{Action, RolloutRecord},
     executor::LateOutcome,
-    finalizer,
     frs_store::Entry,
 };
 
@@ -241,7 +241,7 @@ impl Cached {
     pub(super) fn has_finalizer(&self, metadata: &ObjectMeta) -> bool {
         self.finalizer_version.is_some_and(|written| {
             let seen = parse(metadata.resource_version.as_deref());
-            finalizer::is_present(metadata) || seen.is_older_than(written)
+            finalizer::is_present(metadata, finalizers::MEMBERS) || seen.is_older_than(written)
         })
     }
 }

@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use controller_base::{
     calls::{self, CallError},
     event::Event,
+    finalizer,
 };
-use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKey, WorkloadKey};
+use fedrs_api::{
+    DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKey, WorkloadKey, finalizers,
+};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,7 +18,6 @@ use tokio::time::{Instant, timeout};
 use super::{Reconciler, frs_path, is_current};
 use crate::{
     check::{self, NamespaceState},
-    finalizer,
     frs_store::Entry,
     messages,
 };
@@ -54,7 +56,7 @@ impl Reconciler {
 
     /// Releases or deletes the local ReplicaSets of `entry`, as its deletion policy says, then removes the finalizer.
     async fn delete(&self, key: &ObjectKey, entry: &Entry, policy: DeletionPolicy) {
-        if !finalizer::is_present(&entry.metadata) {
+        if !finalizer::is_present(&entry.metadata, finalizers::MEMBERS) {
             self.forget(key);
             return;
         }
@@ -173,7 +175,7 @@ impl Reconciler {
     async fn remove_finalizer(&self, key: &ObjectKey, entry: &Entry) -> Result<(), CallError> {
         let permit = self.deletion_writes.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
-        let patch = finalizer::removal(&entry.metadata);
+        let patch = finalizer::removal(&entry.metadata, finalizers::MEMBERS);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);
         match self.host_call(call).await {
@@ -181,7 +183,7 @@ impl Reconciler {
             answer => drop(answer?),
         }
         // The last event about an object that the finalizers of others keep.
-        let others = finalizer::others(&entry.metadata);
+        let others = finalizer::others(&entry.metadata, finalizers::MEMBERS);
         if !others.is_empty() {
             let message = messages::deletion_held(&others);
             self.record(

@@ -9,7 +9,7 @@
 //! it.
 
 mod budgets;
-mod guards;
+mod finalizers;
 mod migrations;
 mod nodes;
 mod pods;

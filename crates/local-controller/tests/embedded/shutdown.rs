@@ -115,6 +115,7 @@ async fn m11_a_node_that_is_back_proves_it() {
     let lost = world.pods().await.remove(0);
     world.cluster.fail_node(&lost.node);
     seconds(2000).await;
+    assert_eq!(world.uids().await[&lost.name], lost.uid, "it is held");
     world.stop_controller().await;
     world.cluster.recover_node(&lost.node);
     world.start_controller();

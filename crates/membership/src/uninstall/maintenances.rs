@@ -1,11 +1,11 @@
 //! The Maintenances of a federation that is removed: nobody would remove their marks, so that their deletion must not wait for that.
 
+use controller_base::finalizer;
 use fedrs_api::{Maintenance, finalizers};
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use serde_json::json;
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
@@ -20,9 +20,8 @@ pub(super) async fn with_finalizer(
     let listed = none_if_not_found(host.list::<Maintenance>("").await)?;
     let mut all = listed.unwrap_or_default();
     all.retain(|maintenance| {
-        let finalizers = maintenance.finalizers();
         maintenance.spec.federation == federation
-            && finalizers.contains(&finalizers::MAINTENANCE.to_owned())
+            && finalizer::is_present(&maintenance.metadata, finalizers::MAINTENANCE)
     });
     Ok(all)
 }
@@ -32,15 +31,10 @@ pub(super) async fn remove_finalizer(
     host: &ClusterClient,
     maintenance: &Maintenance,
 ) -> Result<(), RequestError> {
-    let mut others = maintenance.finalizers().to_vec();
-    others.retain(|finalizer| finalizer != finalizers::MAINTENANCE);
-    let patch = Patch::Merge(json!({
-        "metadata": {
-            "uid": maintenance.uid(),
-            "resourceVersion": maintenance.resource_version(),
-            "finalizers": others,
-        },
-    }));
+    let patch = Patch::Merge(finalizer::removal(
+        &maintenance.metadata,
+        finalizers::MAINTENANCE,
+    ));
     let parameters = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         ..PatchParams::default()

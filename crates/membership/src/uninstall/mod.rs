@@ -12,6 +12,7 @@ mod plan;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use controller_base::finalizer;
 use fedrs_api::{Maintenance, MemberCluster, finalizers, labels, names::controller_name};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
@@ -19,7 +20,7 @@ use kube::{
     ResourceExt,
     api::{Patch, PatchParams},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::sleep;
 
 pub use self::plan::{Remaining, SetCounts, UninstallPlan};
@@ -172,15 +173,7 @@ impl<'a> Uninstall<'a> {
     async fn remove_finalizer(&self, set: &SetObject) -> Result<(), RequestError> {
         let SetObject { kind, object } = set;
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-        let mut others = object.finalizers().to_vec();
-        others.retain(|finalizer| finalizer != finalizers::MEMBERS);
-        let patch = Patch::Merge(json!({
-            "metadata": {
-                "uid": object.uid(),
-                "resourceVersion": object.resource_version(),
-                "finalizers": others,
-            },
-        }));
+        let patch = Patch::Merge(finalizer::removal(&object.metadata, finalizers::MEMBERS));
         let sets = federated_set::api(self.host, *kind, Some(&namespace));
         let parameters = PatchParams {
             field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -243,8 +236,7 @@ impl<'a> Uninstall<'a> {
 }
 
 fn has_finalizer(set: &SetObject) -> bool {
-    let finalizers = set.object.finalizers();
-    finalizers.contains(&finalizers::MEMBERS.to_owned())
+    finalizer::is_present(&set.object.metadata, finalizers::MEMBERS)
 }
 
 fn count(sets: &[SetObject]) -> SetCounts {

@@ -6,8 +6,8 @@ use crate::pod::Guard;
 impl ObservedPod {
     /// Whether it has the finalizer of shutdowns.
     #[must_use]
-    pub fn is_guarded(&self) -> bool {
-        self.metadata.is_guarded
+    pub fn has_finalizer(&self) -> bool {
+        self.metadata.has_finalizer
     }
 
     /// Whether nothing but finalizers keeps it.
@@ -18,12 +18,12 @@ impl ObservedPod {
 
     /// Whether it stays until its containers have stopped, and whether they have.
     pub(super) fn guard(&self) -> Guard {
-        match (self.is_guarded(), self.is_kept_by_finalizers()) {
+        match (self.has_finalizer(), self.is_kept_by_finalizers()) {
             (false, _) => Guard::Absent,
             // No scheduler binds it any more.
             (true, _) if self.is_terminating() && self.node().is_none() => Guard::Stopped,
             (true, true) if self.are_containers_terminated() => Guard::Stopped,
-            (true, true) => Guard::Last,
+            (true, true) => Guard::Unproved,
             (true, false) => Guard::Holding,
         }
     }

@@ -250,10 +250,10 @@ fn l17_the_gate_says_since_when_clients_leave_it(
 #[case::no_finalizer(json!([]), Some(0), json!({ "main": "terminated" }), json!({}), Guard::Absent)]
 #[case::runs(json!(["fedrs.dev/shutdown"]), None, json!({ "main": "running" }), json!({}), Guard::Holding)]
 #[case::has_crashed_before(json!(["fedrs.dev/shutdown"]), Some(30), json!({ "main": "terminated" }), json!({}), Guard::Holding)]
-#[case::deleted_by_force(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "running" }), json!({}), Guard::Last)]
-#[case::never_reported(json!(["fedrs.dev/shutdown"]), Some(0), json!({}), json!({}), Guard::Last)]
-#[case::waits(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "waiting" }), json!({}), Guard::Last)]
-#[case::sidecar_runs(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "terminated" }), json!({ "proxy": "running" }), Guard::Last)]
+#[case::deleted_by_force(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "running" }), json!({}), Guard::Unproved)]
+#[case::never_reported(json!(["fedrs.dev/shutdown"]), Some(0), json!({}), json!({}), Guard::Unproved)]
+#[case::waits(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "waiting" }), json!({}), Guard::Unproved)]
+#[case::sidecar_runs(json!(["fedrs.dev/shutdown"]), Some(0), json!({ "main": "terminated" }), json!({ "proxy": "running" }), Guard::Unproved)]
 #[case::stopped(json!(["x", "fedrs.dev/shutdown"]), Some(0), json!({ "main": "terminated" }), json!({ "proxy": "terminated" }), Guard::Stopped)]
 fn m11_the_status_of_each_container_proves_that_it_has_stopped(
     #[case] finalizers: Value,

@@ -41,7 +41,7 @@ fn request(action: impl for<'a> FnOnce(&'a Pod<'a>) -> Action<'a>) -> Request {
         template: &template,
         pods: &pods,
         shard_label: Some("shard"),
-        guards_pods: true,
+        adds_finalizer: true,
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let facts = pods["a"].facts(&set, |_| None).unwrap();
@@ -80,7 +80,7 @@ fn l1_the_pods_of_one_plan_share_the_slots() {
         template: &template,
         pods: &BTreeMap::new(),
         shard_label: None,
-        guards_pods: false,
+        adds_finalizer: false,
         now: "2027-01-15T09:00:00Z".parse().unwrap(),
     };
     let create = |name: &str| Action::Create {
@@ -120,10 +120,10 @@ fn m11_pods_get_and_lose_the_finalizer() {
     });
     let ours = json!(["fedrs.dev/shutdown"]);
     assert_eq!(created.body["metadata"]["finalizers"], ours);
-    let added = request(|pod| Action::Guard { pod });
+    let added = request(|pod| Action::AddFinalizer { pod });
     assert_eq!(added.body["metadata"]["finalizers"], ours);
     for request in [
-        request(|pod| Action::Unguard { pod }),
+        request(|pod| Action::RemoveFinalizer { pod }),
         request(|pod| Action::Release { pod }),
     ] {
         let removed = &request.body["metadata"]["$deleteFromPrimitiveList/finalizers"];

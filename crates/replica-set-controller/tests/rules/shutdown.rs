@@ -76,9 +76,9 @@ fn wait_of(waits: &[Wait<'_>], name: &str) -> Option<PodWait> {
 }
 
 #[rstest]
-#[case::policy_asks_for_it(Some("Evict"), Guard::Absent, &["Guard a"])]
+#[case::policy_asks_for_it(Some("Evict"), Guard::Absent, &["AddFinalizer a"])]
 #[case::has_it(Some("Evict"), Guard::Holding, &[])]
-#[case::nobody_asks_for_it(None, Guard::Holding, &["Unguard a"])]
+#[case::nobody_asks_for_it(None, Guard::Holding, &["RemoveFinalizer a"])]
 #[case::never_had_it(None, Guard::Absent, &[])]
 fn m11_pods_have_the_finalizer_that_their_policy_asks_for(
     #[case] on_timeout: Option<&str>,
@@ -105,7 +105,10 @@ fn m11_pods_have_the_finalizer_that_their_policy_asks_for(
 fn m11_a_pod_gets_the_finalizer_before_it_is_removed() {
     let policy = policy("HandsUp");
     let set = with(set(1), &policy);
-    for (guard, expected) in [(Guard::Absent, "Guard a"), (Guard::Holding, "Remove a")] {
+    for (guard, expected) in [
+        (Guard::Absent, "AddFinalizer a"),
+        (Guard::Holding, "Remove a"),
+    ] {
         for pod in [pod("a"), on_lost_node(pod("a"))] {
             let pods = [guarded(pod, guard)];
             assert_eq!(actions(&plan_with(&set, &pods, &moving())), [expected]);
@@ -126,13 +129,13 @@ fn m11_a_pod_gets_the_finalizer_before_it_is_removed() {
 /// What becomes of `a`, which moves, and was removed so many seconds ago.
 #[rstest]
 #[case::its_containers_may_run("Evict", 59, Guard::Holding, &[], MigrationPhase::ShuttingDown)]
-#[case::others_have_deleted_it_by_force("Evict", 59, Guard::Last, &[], MigrationPhase::ShuttingDown)]
-#[case::they_have_stopped("HandsUp", 5, Guard::Stopped, &["Unguard a"], MigrationPhase::Evicting)]
-#[case::they_have_stopped_late("HandsUp", 5000, Guard::Stopped, &["Unguard a"], MigrationPhase::Evicting)]
+#[case::others_have_deleted_it_by_force("Evict", 59, Guard::Unproved, &[], MigrationPhase::ShuttingDown)]
+#[case::they_have_stopped("HandsUp", 5, Guard::Stopped, &["RemoveFinalizer a"], MigrationPhase::Evicting)]
+#[case::they_have_stopped_late("HandsUp", 5000, Guard::Stopped, &["RemoveFinalizer a"], MigrationPhase::Evicting)]
 #[case::evict("Evict", 60, Guard::Holding, &["ForceRemove a"], MigrationPhase::Evicting)]
-#[case::evicted_by_force("Evict", 60, Guard::Last, &["Unguard a"], MigrationPhase::Evicting)]
+#[case::evicted_by_force("Evict", 60, Guard::Unproved, &["RemoveFinalizer a"], MigrationPhase::Evicting)]
 #[case::hands_up("HandsUp", 60, Guard::Holding, &[], MigrationPhase::HandsUp)]
-#[case::hands_up_for_ever("HandsUp", 100_000, Guard::Last, &[], MigrationPhase::HandsUp)]
+#[case::hands_up_for_ever("HandsUp", 100_000, Guard::Unproved, &[], MigrationPhase::HandsUp)]
 #[case::evicted_and_not_gone("Evict", 1800, Guard::Absent, &["ForceRemove a"], MigrationPhase::Evicting)]
 fn m11_a_pod_stays_until_its_containers_have_stopped(
     #[case] on_timeout: &str,
@@ -241,7 +244,7 @@ fn m11_nothing_takes_the_place_of_a_pod_that_others_have_removed() {
     // Its containers have stopped, and then it is gone.
     let stopped = [removed("a", 5, Guard::Stopped), kept];
     let released = plan_with(&set, &stopped, &held.record);
-    assert_eq!(actions(&released), ["Unguard a"]);
+    assert_eq!(actions(&released), ["RemoveFinalizer a"]);
     let gone = [kept];
     let again = plan_with(&set, &gone, &released.record);
     assert_eq!(actions(&again), ["Create a"]);
@@ -276,7 +279,7 @@ fn m11_a_pod_whose_machine_is_destroyed_is_removed_by_force() {
         let set = with(set(1), &policy);
         for (guard, expected) in [
             (Guard::Holding, "ForceRemove a"),
-            (Guard::Last, "Unguard a"),
+            (Guard::Unproved, "RemoveFinalizer a"),
         ] {
             let pods = [Pod {
                 is_destroyed: true,
@@ -291,9 +294,9 @@ fn m11_a_pod_whose_machine_is_destroyed_is_removed_by_force() {
 /// As the API server would have removed them, without the finalizer.
 #[rstest]
 #[case::its_kubelet_works_on_it(Guard::Holding, Owner::Set, &[])]
-#[case::nothing_else_keeps_it(Guard::Last, Owner::Set, &["Unguard a"])]
-#[case::it_has_stopped(Guard::Stopped, Owner::Set, &["Unguard a"])]
-#[case::it_does_not_match_any_more(Guard::Stopped, Owner::SetWithoutMatch, &["Unguard a"])]
+#[case::nothing_else_keeps_it(Guard::Unproved, Owner::Set, &["RemoveFinalizer a"])]
+#[case::it_has_stopped(Guard::Stopped, Owner::Set, &["RemoveFinalizer a"])]
+#[case::it_does_not_match_any_more(Guard::Stopped, Owner::SetWithoutMatch, &["RemoveFinalizer a"])]
 #[case::it_is_of_somebody_else(Guard::Stopped, Owner::Nobody, &[])]
 fn m11_without_a_policy_the_finalizer_holds_nothing_up(
     #[case] guard: Guard,

@@ -27,7 +27,7 @@ pub enum Invariant {
     Rollout,
     /// Pods of a new template start no faster than users want (L15).
     Speed,
-    /// A pod is let go of once its containers have stopped, and nothing takes its place before (M11).
+    /// A pod loses the finalizer once its containers have stopped, and nothing takes its place before (M11).
     Proof,
     /// A set that is gone has left nothing behind (F5).
     NothingLeft,

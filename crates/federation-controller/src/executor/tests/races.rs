@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::service_fn;
 
-use super::world::{Writer, selector, set, template};
-use crate::check::{Outcome, Precondition, SetChange};
+use super::world::{Writer, seen, selector, set, template};
+use crate::check::{Outcome, SetChange};
 
 /// The member's ReplicaSet, and the writes of others that are still to come: each after our next read.
 struct Member {
@@ -102,13 +102,7 @@ async fn f29_status_writes_of_the_member_do_not_hold_an_overwrite_up() {
             others,
         }));
         let overwrite = SetChange::Overwrite {
-            seen: Precondition {
-                uid: "w".to_owned(),
-                generation: 4,
-                spec_version: 4,
-                has_owners: false,
-                resource_version: None,
-            },
+            seen: seen(),
             replicas: 3,
             drifted: true,
             keeps_pause: false,

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::service_fn;
 
-use super::world::{Writer, selector, set, template};
+use super::world::{Writer, seen, selector, set, template};
 use crate::check::{Outcome, Precondition, SetChange};
 
 /// Requests, as a text.
@@ -89,16 +89,6 @@ fn record(log: &mut String, parts: &http::request::Parts, body: &[u8]) {
         }
         Ok(_) => writeln!(log, "  {text}").unwrap(),
         Err(_) => {}
-    }
-}
-
-fn seen() -> Precondition {
-    Precondition {
-        uid: "w".to_owned(),
-        generation: 4,
-        spec_version: 4,
-        has_owners: false,
-        resource_version: None,
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::{Executor, LocalWorkload, MemberAccess, Slots};
 use crate::{
-    check::{Action, Outcome, SetChange},
+    check::{Action, Outcome, Precondition, SetChange},
     config::Config,
     manifest::{DeploymentSettings, Source},
     metrics::Metrics,
@@ -32,6 +32,17 @@ pub(super) fn set(kind: LocalKind, image: &str) -> ValidFrs {
     set.key.kind = kind.of_sets();
     set.local = kind;
     set
+}
+
+/// The local workload as the check has seen it.
+pub(super) fn seen() -> Precondition {
+    Precondition {
+        uid: "w".to_owned(),
+        generation: 4,
+        spec_version: 4,
+        has_owners: false,
+        resource_version: None,
+    }
 }
 
 pub(super) fn selector() -> Value {

@@ -148,8 +148,8 @@ impl Request {
                 (pod, RequestedChange::Remove { is_update })
             }
             Action::ForceRemove { pod, .. } => (pod, RequestedChange::ForceRemove),
-            Action::Guard { pod } => (pod, RequestedChange::Guard(true)),
-            Action::Unguard { pod } => (pod, RequestedChange::Guard(false)),
+            Action::AddFinalizer { pod } => (pod, RequestedChange::Guard(true)),
+            Action::RemoveFinalizer { pod } => (pod, RequestedChange::Guard(false)),
             Action::CloseGate { pod } => (pod, RequestedChange::Gate(Gate::Closed)),
             Action::Drain { pod } => (pod, RequestedChange::Drain),
             Action::OpenGate { pod } => (pod, RequestedChange::Gate(Gate::Open)),
@@ -411,7 +411,7 @@ impl ModelPod {
         match (self.is_guarded, self.is_terminating()) {
             (false, _) => Guard::Absent,
             (true, true) if self.has_stopped => Guard::Stopped,
-            (true, _) if self.is_forced => Guard::Last,
+            (true, _) if self.is_forced => Guard::Unproved,
             (true, _) => Guard::Holding,
         }
     }

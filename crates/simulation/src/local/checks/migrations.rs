@@ -1,4 +1,4 @@
-//! Pods are let go of once they have stopped, and nothing takes their place before (M11); migrations do not follow each other too soon
+//! Pods lose the finalizer once they have stopped, and nothing takes their place before (M11); migrations do not follow each other too soon
 //! (M14).
 
 use fedrs_api::{LocalRecord, ShutdownTimeout};
@@ -27,7 +27,7 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
     })
 }
 
-/// A pod that may run is let go of: its kubelet has not said that it has stopped, and its machine is not destroyed.
+/// A pod that may run loses the finalizer: its kubelet has not said that it has stopped, and its machine is not destroyed.
 fn unproved(observed: &Observed, change: &Change) -> Option<String> {
     let old = change.old.as_deref()?;
     let is_let_go = change.new.as_deref().is_none_or(|new| !has_guard(new));
@@ -39,7 +39,7 @@ fn unproved(observed: &Observed, change: &Change) -> Option<String> {
     let set = controller(old).and_then(|(owner, _)| observed.sets.get(&owner))?;
     let is_wanted = |spec: &super::set::Spec| !spec.is_deleted;
     let is_wanted = set.spec.since(observed.lag.since()).all(is_wanted);
-    is_wanted.then(|| format!("{} is let go of, and may still run", pod.name))
+    is_wanted.then(|| format!("{} loses its finalizer, and may still run", pod.name))
 }
 
 /// A pod is created though as many pods as there should be run, or may.

@@ -39,6 +39,11 @@ impl Observed {
         self.policy = ValidMigrationPolicy::check(&spec).ok();
     }
 
+    /// Whether the sets have a policy.
+    pub(in crate::local) fn has_policy(&self) -> bool {
+        self.policy.is_some()
+    }
+
     /// Something has changed.
     pub(in crate::local) fn put(&mut self, change: &Change) {
         match &*change.kind.plural {

@@ -21,7 +21,7 @@ pub(super) fn of_write(observed: &Observed, change: &Change) -> Option<Violation
         of_set(change)
     } else if kind == "migrationrequests" {
         of_request(change)
-    } else if lets_go(change) {
+    } else if loses_finalizer(change) {
         return None;
     } else {
         of_owned(observed, change)
@@ -55,8 +55,8 @@ fn of_request(change: &Change) -> Option<String> {
     is_other.then(|| "is changed beside its status, or made for nobody".to_owned())
 }
 
-/// Whether a pod that is being removed, or that belongs to nobody, is let go of.
-fn lets_go(change: &Change) -> bool {
+/// Whether a pod that is being removed, or that belongs to nobody, loses the finalizer of shutdowns.
+fn loses_finalizer(change: &Change) -> bool {
     let Some(old) = &change.old else {
         return false;
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{labels, names};
+use fedrs_api::{finalizers, labels};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -208,9 +208,9 @@ pub(super) fn is_held(object: &Value) -> bool {
 
 /// Whether it has the finalizer of shutdowns.
 pub(super) fn has_guard(object: &Value) -> bool {
-    let finalizers = object["metadata"]["finalizers"].as_array();
-    let mut finalizers = finalizers.into_iter().flatten();
-    finalizers.any(|finalizer| finalizer == names::SHUTDOWN)
+    let all = object["metadata"]["finalizers"].as_array();
+    let mut all = all.into_iter().flatten();
+    all.any(|finalizer| finalizer == finalizers::SHUTDOWN)
 }
 
 /// Whether a condition is true.

@@ -46,12 +46,15 @@ pub(super) async fn check(runner: &mut Runner) {
     runner
         .recorder
         .trace(Topic::Phase, "the desired state is reached");
-    // Of a pod that left its set while it was being removed, a person is asked later.
-    let quiet = Instant::now() + QUIET + SHUTDOWN;
-    while Instant::now() < quiet {
-        runner.confirm().await;
-        runner.wait_until(Instant::now() + APART).await;
+    if has_policy(runner) {
+        // Of a pod that left its set while it was being removed, a person is asked later.
+        let asked = Instant::now() + SHUTDOWN;
+        while Instant::now() < asked {
+            runner.confirm().await;
+            runner.wait_until(Instant::now() + APART).await;
+        }
     }
+    runner.wait_until(Instant::now() + QUIET).await;
     let written = runner.recorder.writes();
     runner.wait_until(Instant::now() + SETTLED).await;
     if let Err(reason) = reached(runner) {
@@ -64,6 +67,10 @@ pub(super) async fn check(runner: &mut Runner) {
     }
 }
 
+fn has_policy(runner: &Runner) -> bool {
+    (runner.recorder).observe(|observed| observed.has_policy())
+}
+
 /// How long all sets may take.
 fn time_of(runner: &Runner) -> Duration {
     let sets = runner.existing_sets();
@@ -74,7 +81,12 @@ fn time_of(runner: &Runner) -> Duration {
         let delay = Duration::from_secs(number(&speed["minDelay"]).into());
         (POD + delay) * number(&spec["replicas"])
     });
-    RECOVERY + MIGRATIONS + times.max().unwrap_or_default()
+    let migrations = if has_policy(runner) {
+        MIGRATIONS
+    } else {
+        Duration::ZERO
+    };
+    RECOVERY + migrations + times.max().unwrap_or_default()
 }
 
 /// Whether the state is what users want, or what is missing.

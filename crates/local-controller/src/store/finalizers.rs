@@ -7,10 +7,10 @@ use replica_set_controller::{ObservedPod, PodController};
 use super::State;
 
 impl State {
-    /// The pods that no set looks after any more, and that are to be let go of: those that are being removed, once nothing but finalizers
-    /// keeps them, and those that stay without a set.
-    pub(crate) fn abandoned_guards(&self) -> Vec<Arc<ObservedPod>> {
-        let guarded = self.pods.all().filter(|pod| pod.is_guarded());
+    /// The pods with the finalizer that no set looks after any more, and that are to lose it: those that are being removed, once nothing but
+    /// finalizers keeps them, and those that stay without a set.
+    pub(crate) fn abandoned(&self) -> Vec<Arc<ObservedPod>> {
+        let guarded = self.pods.all().filter(|pod| pod.has_finalizer());
         let abandoned = guarded.filter(|pod| {
             let stays = match pod.controller() {
                 PodController::Set(uid) if self.is_looked_after(uid) => return false,
