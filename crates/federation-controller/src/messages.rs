@@ -69,6 +69,10 @@ pub(crate) fn other_replicas(written: u32, shown: u32) -> String {
     format!("spec.replicas is {shown} after {written} was written")
 }
 
+pub(crate) fn rejected_unchanged(kind: &str) -> String {
+    format!("the write was rejected without a cause, and the {kind} has not changed")
+}
+
 pub(crate) fn namespace_not_created(namespace: &str) -> String {
     format!(
         "namespace {namespace} does not exist, and namespaces.create of the controller's configuration is false"

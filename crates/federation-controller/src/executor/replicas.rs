@@ -37,19 +37,24 @@ impl LocalWorkload<'_> {
         replicas: u32,
         over: Over,
     ) -> Result<Outcome, CallError> {
-        let mut attempts = OVERWRITE_ATTEMPTS;
-        loop {
+        let mut refused = None;
+        for _ in 0..OVERWRITE_ATTEMPTS {
             let live = self.get().await?;
             if !live.is_seen(seen) || self.foreign_owner(&live).is_some() {
-                return Ok(self.changed_meanwhile());
+                break;
+            }
+            // Nobody has changed it since it was read, so a version is not why the member refused the write: it would again.
+            if refused.as_ref() == Some(&live.metadata.resource_version) {
+                return Ok(Outcome::Failed(messages::rejected_unchanged(self.kind())));
             }
             let write = Box::pin(self.write_over(source, &live, replicas, over));
             let done = self.change_replicas(seen, replicas, write).await;
-            attempts -= 1;
-            if attempts == 0 || !matches!(done, Ok(Outcome::Conflict(_))) {
+            if !matches!(done, Ok(Outcome::Conflict(_))) {
                 return done;
             }
+            refused = Some(live.metadata.resource_version);
         }
+        Ok(self.changed_meanwhile())
     }
 
     /// Sends a `write` that sets the replicas to `to`: from now on the store counts with them, because the write may be carried

@@ -19,9 +19,23 @@ struct Member {
     replicas: u32,
     /// Whether each write changes the spec, or only the status.
     others: Vec<bool>,
+    /// Whether every write is answered like one of another version, as by an admission webhook that names no cause.
+    refuses: bool,
+    writes: u32,
 }
 
 impl Member {
+    fn new(others: Vec<bool>) -> Self {
+        Self {
+            version: 7,
+            generation: 4,
+            replicas: 7,
+            others,
+            refuses: false,
+            writes: 0,
+        }
+    }
+
     fn object(&self) -> Value {
         let version = self.version.to_string();
         let metadata = json!({
@@ -42,6 +56,10 @@ impl Member {
 
     /// Carries out a JSON patch that sets the replicas, if it was made for this version.
     fn patch(&mut self, patch: &[Value]) -> Option<Value> {
+        self.writes += 1;
+        if self.refuses {
+            return None;
+        }
         let version = self.version.to_string();
         let of = |path: &str, op: &str| {
             let found = patch.iter().find(|o| o["path"] == path && o["op"] == op);
@@ -81,6 +99,18 @@ impl Member {
     }
 }
 
+async fn overwrite(member: &Arc<Mutex<Member>>) -> Outcome {
+    let overwrite = SetChange::Overwrite {
+        seen: seen(),
+        replicas: 3,
+        drifted: true,
+        keeps_pause: false,
+    };
+    let writer = Writer::new(Member::client(Arc::clone(member)));
+    let set = set(LocalKind::ReplicaSet, "web:1");
+    writer.carry_out(&set, overwrite).await
+}
+
 #[tokio::test]
 async fn f29_status_writes_of_the_member_do_not_hold_an_overwrite_up() {
     let (status, spec) = (false, true);
@@ -95,21 +125,8 @@ async fn f29_status_writes_of_the_member_do_not_hold_an_overwrite_up() {
         ("the spec changes", vec![spec], false),
         ("first the status, then the spec", vec![spec, status], false),
     ] {
-        let member = Arc::new(Mutex::new(Member {
-            version: 7,
-            generation: 4,
-            replicas: 7,
-            others,
-        }));
-        let overwrite = SetChange::Overwrite {
-            seen: seen(),
-            replicas: 3,
-            drifted: true,
-            keeps_pause: false,
-        };
-        let writer = Writer::new(Member::client(Arc::clone(&member)));
-        let set = set(LocalKind::ReplicaSet, "web:1");
-        let outcome = writer.carry_out(&set, overwrite).await;
+        let member = Arc::new(Mutex::new(Member::new(others)));
+        let outcome = overwrite(&member).await;
         assert_eq!(
             matches!(outcome, Outcome::Written(_)),
             is_written,
@@ -122,4 +139,14 @@ async fn f29_status_writes_of_the_member_do_not_hold_an_overwrite_up() {
         );
         assert_eq!(member.lock().replicas == 3, is_written, "{name}");
     }
+}
+
+#[tokio::test]
+async fn f38_an_overwrite_that_is_refused_for_another_reason_is_sent_once() {
+    let mut member = Member::new(vec![]);
+    member.refuses = true;
+    let member = Arc::new(Mutex::new(member));
+    let outcome = overwrite(&member).await;
+    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+    assert_eq!(member.lock().writes, 1);
 }
