@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use fedrs_api::RecreateRecord;
 use jiff::Timestamp;
 
 use crate::{
@@ -44,19 +45,30 @@ pub(crate) fn create<'a>(
         return (Vec::new(), None);
     }
     let allowed = slow_start.allowed(now);
-    let vacant = places.vacant.iter().take(allowed);
-    let recreated = vacant.map(|place| Action::Create {
-        name: place.name.clone(),
-        prefers: place.node.clone(),
-        shard: place.shard.clone(),
-        reason: CreateReason::Recreated,
-    });
-    let mut actions: Vec<_> = recreated.collect();
-    let missing = account.missing.min(allowed - actions.len());
+    let vacant = &places.vacant[..places.vacant.len().min(allowed)];
+    let is_taken = |place: &RecreateRecord| slow_start.taken().any(|name| name == place.name);
+    let renamed = vacant.iter().filter(|place| is_taken(place)).count();
+    let missing = account.missing.min(allowed - vacant.len());
     let kept = places.vacant.iter().map(|place| &*place.name);
     let taken = slow_start.taken().chain(kept);
-    let names = free_names(set, pods, taken, slow_start.unanswered(), missing);
-    actions.extend(names.into_iter().map(|name| Action::Create {
+    let count = renamed + missing;
+    let mut names = free_names(set, pods, taken, slow_start.unanswered(), count).into_iter();
+    let mut actions = Vec::new();
+    for place in vacant {
+        // A pod that was released while it was to be recreated keeps its name.
+        let name = if is_taken(place) {
+            names.next()
+        } else {
+            Some(place.name.clone())
+        };
+        actions.extend(name.map(|name| Action::Create {
+            name,
+            prefers: place.node.clone(),
+            shard: place.shard.clone(),
+            reason: CreateReason::Recreated,
+        }));
+    }
+    actions.extend(names.map(|name| Action::Create {
         name,
         prefers: None,
         shard: None,

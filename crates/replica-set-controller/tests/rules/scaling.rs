@@ -302,3 +302,29 @@ fn l12_l13_a_pod_is_recreated_with_its_name_where_it_was() {
     let waiting = plan_with(&set(2), &leaving, &record);
     assert_eq!(actions(&waiting), [""; 0]);
 }
+
+/// A pod that was released while it was to be recreated keeps its name: the set can't see it, and would ask for the name for ever.
+#[test]
+fn c6_l12_a_pod_whose_name_is_taken_is_recreated_under_another() {
+    let pods = [pod("b")];
+    let record = recreating("a");
+    let mut slow_start = SlowStart::default();
+    let outcome = Created {
+        taken: vec!["a".to_owned()],
+        ..Created::default()
+    };
+    slow_start.record(outcome, now());
+    let step_of = |pods: &[Pod<'_>]| {
+        let memory = (&record, &slow_start);
+        let step = step(&set(2), pods, &Disruptions::default(), memory, at(1));
+        let names = step.actions.iter().map(created).collect::<Vec<_>>();
+        names
+    };
+    let names = step_of(&pods);
+    assert_eq!(names.len(), 1);
+    let name = names[0].as_deref().expect("it is created");
+    assert_ne!(name, "a");
+    // With it there are enough: the place is given up.
+    let name: &'static str = name.to_owned().leak();
+    assert_eq!(step_of(&[pod("b"), pod(name)]), []);
+}
