@@ -317,8 +317,7 @@ fn c6_l12_a_pod_whose_name_is_taken_is_recreated_under_another() {
     let step_of = |pods: &[Pod<'_>]| {
         let memory = (&record, &slow_start);
         let step = step(&set(2), pods, &Disruptions::default(), memory, at(1));
-        let names = step.actions.iter().map(created).collect::<Vec<_>>();
-        names
+        step.actions.iter().map(created).collect::<Vec<_>>()
     };
     let names = step_of(&pods);
     assert_eq!(names.len(), 1);
