@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use fedrs_api::RecreateRecord;
 use jiff::Timestamp;
 
 use crate::{
@@ -46,17 +45,15 @@ pub(crate) fn create<'a>(
     }
     let allowed = slow_start.allowed(now);
     let vacant = &places.vacant[..places.vacant.len().min(allowed)];
-    let is_taken = |place: &RecreateRecord| slow_start.taken().any(|name| name == place.name);
-    let renamed = vacant.iter().filter(|place| is_taken(place)).count();
     let missing = account.missing.min(allowed - vacant.len());
     let kept = places.vacant.iter().map(|place| &*place.name);
     let taken = slow_start.taken().chain(kept);
-    let count = renamed + missing;
+    let count = vacant.len() + missing;
     let mut names = free_names(set, pods, taken, slow_start.unanswered(), count).into_iter();
     let mut actions = Vec::new();
     for place in vacant {
         // A pod that was released while it was to be recreated keeps its name.
-        let name = if is_taken(place) {
+        let name = if slow_start.is_taken(&place.name) {
             names.next()
         } else {
             Some(place.name.clone())
@@ -68,7 +65,7 @@ pub(crate) fn create<'a>(
             reason: CreateReason::Recreated,
         }));
     }
-    actions.extend(names.map(|name| Action::Create {
+    actions.extend(names.take(missing).map(|name| Action::Create {
         name,
         prefers: None,
         shard: None,

@@ -83,6 +83,11 @@ impl SlowStart {
         self.taken.iter().map(String::as_str)
     }
 
+    /// Whether the name is known not to be free.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+
     /// Names to create first.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &str> {
         self.unanswered.iter().map(String::as_str)

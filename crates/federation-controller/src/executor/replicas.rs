@@ -43,7 +43,7 @@ impl LocalWorkload<'_> {
             if !live.is_seen(seen) || self.foreign_owner(&live).is_some() {
                 break;
             }
-            // Nobody has changed it since it was read, so a version is not why the member refused the write: it would again.
+            // Nobody has written it since, so its version was not why the member refused the write: it would refuse it again.
             if refused.as_ref() == Some(&live.metadata.resource_version) {
                 return Ok(Outcome::Failed(messages::rejected_unchanged(self.kind())));
             }

@@ -303,27 +303,38 @@ fn l12_l13_a_pod_is_recreated_with_its_name_where_it_was() {
     assert_eq!(actions(&waiting), [""; 0]);
 }
 
-/// A pod that was released while it was to be recreated keeps its name: the set can't see it, and would ask for the name for ever.
+/// A pod that was released while it was to be recreated keeps its name, and the set can't see it: the pod in its place needs another one.
 #[test]
 fn c6_l12_a_pod_whose_name_is_taken_is_recreated_under_another() {
-    let pods = [pod("b")];
-    let record = recreating("a");
+    let mut record = recreating("a");
+    let update = record.updates.values_mut().next().expect("it is recorded");
+    let place = update.recreate.as_mut().expect("it has a place");
+    place.shard = Some("7".to_owned());
     let mut slow_start = SlowStart::default();
     let outcome = Created {
         taken: vec!["a".to_owned()],
         ..Created::default()
     };
     slow_start.record(outcome, now());
-    let step_of = |pods: &[Pod<'_>]| {
-        let memory = (&record, &slow_start);
-        let step = step(&set(2), pods, &Disruptions::default(), memory, at(1));
-        step.actions.iter().map(created).collect::<Vec<_>>()
-    };
-    let names = step_of(&pods);
-    assert_eq!(names.len(), 1);
-    let name = names[0].as_deref().expect("it is created");
+    let memory = (&record, &slow_start);
+    let pods = [pod("b")];
+    let first = step(&set(2), &pods, &Disruptions::default(), memory, at(1));
+    let name = created(&first.actions[0]).expect("it is created");
     assert_ne!(name, "a");
+    let create = Action::Create {
+        name: name.clone(),
+        prefers: Some("node".to_owned()),
+        shard: Some("7".to_owned()),
+        reason: CreateReason::Recreated,
+    };
+    assert_eq!(first.actions, [create]);
     // With it there are enough: the place is given up.
-    let name: &'static str = name.to_owned().leak();
-    assert_eq!(step_of(&[pod("b"), pod(name)]), []);
+    let successor = Pod {
+        name: &name,
+        uid: &name,
+        ..pod("c")
+    };
+    let pods = [pod("b"), successor];
+    let second = step(&set(2), &pods, &Disruptions::default(), memory, at(1));
+    assert_eq!(second.actions, []);
 }

@@ -19,7 +19,7 @@ struct Member {
     replicas: u32,
     /// Whether each write changes the spec, or only the status.
     others: Vec<bool>,
-    /// Whether every write is answered like one of another version, as by an admission webhook that names no cause.
+    /// Whether every write is rejected without a cause, as is one that was made for another version.
     refuses: bool,
     writes: u32,
 }
