@@ -104,13 +104,13 @@ pub use member_cluster::{
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
 };
 pub use migration_policy::{
-    MaintenanceTolerance, MigrationPolicy, MigrationPolicySpec, MinSecondsBetween, PodLimit,
-    ShardBudget, Shutdown, ShutdownTimeout, ToleratedWork, ValidMigrationPolicy, ValidShardBudget,
-    ValidShutdown, ValidTolerance,
+    CopyMethod, MaintenanceTolerance, MigrationMethod, MigrationPolicy, MigrationPolicySpec,
+    MinSecondsBetween, PodLimit, ShardBudget, Shutdown, ShutdownTimeout, ToleratedWork, ValidCopy,
+    ValidMethod, ValidMigrationPolicy, ValidShardBudget, ValidShutdown, ValidTolerance,
 };
 pub use migration_request::{
-    Confirmation, MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec,
-    MigrationRequestStatus, MigrationStep,
+    AwaitedAction, Confirmation, MigrationCause, MigrationPhase, MigrationRequest,
+    MigrationRequestSpec, MigrationRequestStatus, MigrationStep,
 };
 pub use object_key::{LocalKind, NamespacedKey, ObjectKey, SetKind, WorkloadKey};
 pub use placement::{ClusterPreference, Placement};

@@ -97,6 +97,9 @@ pub struct RecreateRecord {
     /// The shard that it keeps, as the value of the label of shards (M6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
+    /// Whether it is not started until a person does so (M7, M12): it gets the scheduling gate.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gated: bool,
 }
 
 /// The eviction of a pod.
@@ -111,6 +114,10 @@ pub struct EvictionRecord {
     /// The pod is created again on another node, with the same name (M5). Absent: its successor gets another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreate: Option<RecreateRecord>,
+    /// The pod that is made before this one is removed (M2). It is no replica of the set until the eviction begins; from then on, the
+    /// evicted one is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<RecreateRecord>,
     /// Whether it has begun because its deadline had passed (M15).
     #[serde(default, skip_serializing_if = "is_default")]
     pub forced: bool,
@@ -134,6 +141,7 @@ impl EvictionRecord {
             since,
             begun: false,
             recreate: None,
+            copy: None,
             forced: false,
         }
     }

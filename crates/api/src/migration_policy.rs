@@ -26,6 +26,20 @@ use crate::{
 };
 
 closed_set! {
+    /// How a pod leaves its node (M1).
+    #[derive(Default)]
+    pub enum MigrationMethod {
+        /// It is removed, and made again under its name on another node (M5): one pod less for the time.
+        #[default]
+        Move,
+        /// A pod with another name is made first, and the old one is removed once that is available (M2): one pod more for the time.
+        Copy,
+        /// As `Move`, but a person shuts the pod down, confirms that it is down, and starts the one in its place (M7).
+        Manual,
+    }
+}
+
+closed_set! {
     /// Which planned work pods bear where they are (M9).
     #[derive(Default)]
     pub enum ToleratedWork {
@@ -51,7 +65,7 @@ closed_set! {
     }
 }
 
-/// Moves pods of LocalReplicaSets to other nodes, under their names, when their nodes have to be left.
+/// How pods of LocalReplicaSets leave the nodes that they have to leave.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "fedrs.dev",
@@ -60,7 +74,13 @@ closed_set! {
     plural = "migrationpolicies",
     shortname = "mpol",
     namespaced,
-    doc = "How pods of LocalReplicaSets leave the nodes that they have to leave: under their names, within a budget, and not too often.",
+    doc = "How pods of LocalReplicaSets leave the nodes that they have to leave: by which method, within a budget, and not too often.",
+    printcolumn(
+        name = "Method",
+        type_ = "string",
+        json_path = ".spec.method",
+        description = "How a pod leaves its node."
+    ),
     printcolumn(
         name = "Max-Unavailable",
         type_ = "string",
@@ -92,7 +112,13 @@ closed_set! {
 #[x_kube(
     validation = Rule::new("!has(self.maxUnavailable) || (self.maxUnavailable != '0%' && (self.maxUnavailable != 0 || (has(self.atLeastPercent) && self.atLeastPercent > 0)))")
         .message(MOVES_NOTHING)
-        .field_path(".maxUnavailable")
+        .field_path(".maxUnavailable"),
+    validation = Rule::new("!has(self.method) || self.method != 'Manual' || !has(self.shutdown) || (self.shutdown.onTimeout == 'HandsUp' && self.shutdown.beforeEviction)")
+        .message(MANUAL_NEEDS_PROOF)
+        .field_path(".shutdown"),
+    validation = Rule::new("!has(self.copy) || (has(self.method) && self.method == 'Copy')")
+        .message(COPY_NEEDS_METHOD)
+        .field_path(".copy")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MigrationPolicySpec {
@@ -100,6 +126,12 @@ pub struct MigrationPolicySpec {
     /// policy (`spec.migrationPolicy`) have it. Of several that select a set, the first by name counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
+    /// How a pod leaves its node (M1). Defaults to `Move`.
+    #[serde(default)]
+    pub method: MigrationMethod,
+    /// How pods are copied: of the method `Copy` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopyMethod>,
     /// The pods of the set that may be unavailable, with the one that begins to move (M10): a number, or a percentage of `spec.replicas` of
     /// at most 100%, rounded up. The budget of the set holds as well, and alone if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +154,7 @@ pub struct MigrationPolicySpec {
     #[schemars(range(min = 1))]
     pub deadline_seconds: Option<i32>,
     /// Pods are removed only once their containers are known to have stopped (M11). Absent: once their nodes, or
-    /// `removalTimeoutSeconds` of the set, have removed them.
+    /// `removalTimeoutSeconds` of the set, have removed them. With the method `Manual`, `HandsUp` after 3600 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdown: Option<Shutdown>,
     /// Planned work on nodes that pods bear where they are (M9). Absent: none.
@@ -132,6 +164,33 @@ pub struct MigrationPolicySpec {
 
 /// Why a budget of nothing is invalid.
 const MOVES_NOTHING: &str = "must not be 0: no running pod could move before its deadline";
+/// Why pods that persons shut down need a proof.
+const MANUAL_NEEDS_PROOF: &str = "must be absent or have beforeEviction: true and onTimeout: HandsUp, since the method Manual needs a proof that the pod is down";
+/// Why there is nothing to say about copies.
+const COPY_NEEDS_METHOD: &str = "must be absent unless method is Copy";
+
+/// How pods are copied (M2, M4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CopyMethod {
+    /// The pods that are copied at the same time: so many more than `spec.replicas` there are at most. Defaults to 1.
+    #[schemars(range(min = 1))]
+    pub max_at_once: i32,
+    /// Whether clients reach a new pod only once a person has confirmed it: its readiness gate stays closed. Defaults to false.
+    pub confirm_before_activation: bool,
+    /// Whether an old pod is shut down only once a person has confirmed it. Defaults to false.
+    pub confirm_before_shutdown: bool,
+}
+
+impl Default for CopyMethod {
+    fn default() -> Self {
+        Self {
+            max_at_once: 1,
+            confirm_before_activation: false,
+            confirm_before_shutdown: false,
+        }
+    }
+}
 
 /// A budget for each group of pods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -212,6 +271,8 @@ impl Default for MinSecondsBetween {
 pub struct ValidMigrationPolicy {
     /// Which sets it selects; `None` for those that name it.
     pub selector: Option<LabelSelector>,
+    /// How a pod leaves its node (M1).
+    pub method: ValidMethod,
     /// The pods that may be unavailable (M10); `None` for those of the set's own budget.
     pub max_unavailable: Option<PodLimit>,
     /// The label and the budget of shards (M6).
@@ -226,6 +287,28 @@ pub struct ValidMigrationPolicy {
     pub tolerance: Option<ValidTolerance>,
     /// How pods are shut down (M11); `None` if nobody waits for a proof that they are.
     pub shutdown: Option<ValidShutdown>,
+}
+
+/// How a pod leaves its node (M1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidMethod {
+    /// It is made again under its name.
+    Move,
+    /// Another pod is made first.
+    Copy(ValidCopy),
+    /// As `Move`, by a person.
+    Manual,
+}
+
+/// How pods are copied (M2, M4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValidCopy {
+    /// Pods that are copied at the same time, at least 1.
+    pub max_at_once: usize,
+    /// Whether a person confirms that clients may reach a new pod.
+    pub confirm_before_activation: bool,
+    /// Whether a person confirms that an old pod may be shut down.
+    pub confirm_before_shutdown: bool,
 }
 
 /// The work that pods bear where they are.
@@ -304,8 +387,13 @@ impl ValidMigrationPolicy {
             let seconds = positive(number, "spec.deadlineSeconds", &mut errors);
             Duration::from_secs(seconds.into())
         });
+        let method = check_method(spec, &mut errors);
+        let by_method = (method == ValidMethod::Manual).then_some(Shutdown {
+            on_timeout: ShutdownTimeout::HandsUp,
+            ..Shutdown::default()
+        });
         let shutdown = spec.shutdown.filter(|shutdown| shutdown.before_eviction);
-        let shutdown = shutdown.map(|shutdown| {
+        let shutdown = shutdown.or(by_method).map(|shutdown| {
             let seconds = shutdown.timeout_seconds;
             let seconds = positive(seconds, "spec.shutdown.timeoutSeconds", &mut errors);
             ValidShutdown {
@@ -317,6 +405,7 @@ impl ValidMigrationPolicy {
         let tolerance = tolerance.map(|tolerance| check_tolerance(tolerance, &mut errors));
         errors.or(Self {
             selector: selector.map(selector::normalized),
+            method,
             max_unavailable,
             per_shard,
             min_between,
@@ -332,6 +421,34 @@ impl ValidMigrationPolicy {
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let of = self.selector.as_ref();
         of.is_some_and(|of| selector::matches(of, labels))
+    }
+}
+
+fn check_method(spec: &MigrationPolicySpec, errors: &mut Errors) -> ValidMethod {
+    let is_copy = spec.method == MigrationMethod::Copy;
+    errors.require(
+        spec.copy.is_none() || is_copy,
+        "spec.copy",
+        COPY_NEEDS_METHOD,
+    );
+    match spec.method {
+        MigrationMethod::Move => ValidMethod::Move,
+        MigrationMethod::Copy => {
+            let copy = spec.copy.unwrap_or_default();
+            let pods = positive(copy.max_at_once, "spec.copy.maxAtOnce", errors);
+            ValidMethod::Copy(ValidCopy {
+                max_at_once: usize::try_from(pods).unwrap_or(usize::MAX),
+                confirm_before_activation: copy.confirm_before_activation,
+                confirm_before_shutdown: copy.confirm_before_shutdown,
+            })
+        }
+        MigrationMethod::Manual => {
+            let has_proof = spec.shutdown.is_none_or(|shutdown| {
+                shutdown.before_eviction && shutdown.on_timeout == ShutdownTimeout::HandsUp
+            });
+            errors.require(has_proof, "spec.shutdown", MANUAL_NEEDS_PROOF);
+            ValidMethod::Manual
+        }
     }
 }
 

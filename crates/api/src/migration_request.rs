@@ -37,8 +37,10 @@ closed_set! {
     pub enum MigrationPhase {
         /// It is known, and nothing has been decided about it.
         Requested,
-        /// The budget, a rollout, the time since the last migration, or a person holds it up.
+        /// The budget, a rollout, or the time since the last migration holds it up.
         WaitingForBudget,
+        /// A person has to shut the pod down, or to confirm that it may go on: `awaits` says what.
+        WaitingForConfirmation,
         /// Clients leave the pod, or its containers stop.
         ShuttingDown,
         /// Its containers are not known to have stopped in time: a person has to say that they have (M11).
@@ -55,6 +57,24 @@ closed_set! {
         Forced,
         /// Nobody asks for it any more, or the pod was removed for another reason.
         Cancelled,
+    }
+}
+
+closed_set! {
+    /// What a person has to do, so that a migration goes on.
+    pub enum AwaitedAction {
+        /// Shut the pod down: delete it (M7).
+        ShutDown,
+        /// Confirm that the pod has been shut down, which its kubelet has reported (M7).
+        ConfirmStopped,
+        /// See after the machine, and confirm if it is destroyed: nothing proves that the pod has stopped (M11).
+        ConfirmDestroyed,
+        /// Confirm that clients may reach the new pod (M4).
+        ConfirmActivation,
+        /// Confirm that the old pod may be shut down (M4).
+        ConfirmShutdown,
+        /// Start the new pod: it has the scheduling gate `fedrs.dev/start` (M7, M12).
+        Start,
     }
 }
 
@@ -140,7 +160,13 @@ impl MigrationPhase {
         .field_path(".confirmation"),
     validation = Rule::new("!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)")
         .message("a request that was cancelled stays cancelled: make another one")
-        .field_path(".cancel")
+        .field_path(".cancel"),
+    validation = Rule::new("!has(oldSelf.activationConfirmedBy) || (has(self.activationConfirmedBy) && self.activationConfirmedBy == oldSelf.activationConfirmedBy)")
+        .message("what was confirmed stays confirmed")
+        .field_path(".activationConfirmedBy"),
+    validation = Rule::new("!has(oldSelf.shutdownConfirmedBy) || (has(self.shutdownConfirmedBy) && self.shutdownConfirmedBy == oldSelf.shutdownConfirmedBy)")
+        .message("what was confirmed stays confirmed")
+        .field_path(".shutdownConfirmedBy")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MigrationRequestSpec {
@@ -165,19 +191,29 @@ pub struct MigrationRequestSpec {
     /// Cancels it. A migration that has begun is completed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cancel: bool,
-    /// What a person confirms of the pod, which can't be taken back.
+    /// That a person has seen that the pod is down, which can't be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
+    /// The user name of who confirms that clients may reach the new pod (M4), as the API server knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub activation_confirmed_by: Option<String>,
+    /// The user name of who confirms that the old pod may be shut down (M4), as the API server knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub shutdown_confirmed_by: Option<String>,
 }
 
-/// What a person confirms of a pod whose containers are not known to have stopped.
+/// What a person confirms of a pod that is being removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
     /// The user name of that person, as the API server knows it.
     #[schemars(length(min = 1, max = 253))]
     pub confirmed_by: String,
-    /// That the machine of the pod does not run any more, and never will with what it ran: nothing can prove it but a look at it.
+    /// Whether the machine of the pod does not run any more, and never will with what it ran: nothing can prove it but a look at it.
+    /// Without that, the confirmation counts once the kubelet of the pod has reported that its containers have stopped.
+    #[serde(default)]
     pub machine_is_destroyed: bool,
 }
 
@@ -191,6 +227,9 @@ pub struct MigrationRequestStatus {
     /// What it waits for, or why it ended.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// What a person has to do, so that it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<AwaitedAction>,
     /// When what it waits for ends, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,

@@ -14,6 +14,8 @@ pub const DISCOVERY: &str = "fedrs-discovery";
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
 /// The readiness gate of pods that a LocalReplicaSet creates: false while a pod is updated in place (L12).
 pub const IN_PLACE_UPDATE: &str = "fedrs.dev/InPlaceUpdate";
+/// The scheduling gate of pods that a person starts (M7, M12).
+pub const START: &str = "fedrs.dev/start";
 /// The prefix of Kubernetes' own namespaces, in which nothing is ever written.
 pub const KUBERNETES_NAMESPACES: &str = "kube-";
 /// The type of a member's Secret. The controller watches Secrets of this type only, and never sees any other.

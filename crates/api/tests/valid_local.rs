@@ -245,10 +245,12 @@ fn l15_a_record_survives_a_restart() {
             name: "web-x".to_owned(),
             node: Some("n1".to_owned()),
             shard: Some("7".to_owned()),
+            gated: true,
         }),
     };
     let eviction = EvictionRecord {
         recreate: update.recreate.clone(),
+        copy: update.recreate.clone(),
         forced: true,
         ..EvictionRecord::begun(at(5))
     };

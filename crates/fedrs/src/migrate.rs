@@ -3,12 +3,12 @@
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
-use fedrs_api::MigrationRequest;
+use fedrs_api::{AwaitedAction, MigrationRequest};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use membership::{
     cluster_client::ClusterClient,
-    migration::{self, MigrationOptions, Requested},
+    migration::{self, Confirms, MigrationOptions, Requested},
 };
 
 use crate::{
@@ -36,6 +36,10 @@ const REQUESTS: [&str; 3] = ["mreq", "migrationrequest", "migrationrequests"];
   # Move all pods of LocalReplicaSets off the node n1
   kubectl cordon n1
   fedrs migrate node n1
+
+  # Confirm what fedrs migrations says that it waits for, and start the pod that was moved
+  fedrs migrate confirm web-0a1b2-x7k2p
+  fedrs migrate start web-0a1b2
 
   # Its node does not answer, and never will
   fedrs migrate confirm web-0a1b2-x7k2p --machine-is-destroyed
@@ -70,11 +74,18 @@ enum MigrateCommand {
         #[command(flatten)]
         options: OptionArgs,
     },
-    /// Confirm that the pod of a MigrationRequest has stopped whose phase is HandsUp
+    /// Confirm what a MigrationRequest waits for
     ///
-    /// Then the pod is removed, and made again elsewhere. Data may be lost if it still runs: without a proof by its kubelet, which needs
-    /// no confirmation, the machine has to be destroyed.
+    /// That is what `fedrs migrations` shows of it: that its pod was shut down, that clients may reach the new pod, or that the old one may be
+    /// shut down. In the phase HandsUp nothing proves that the pod has stopped, and data may be lost if it still runs: the machine has to be
+    /// destroyed.
     Confirm(ConfirmArgs),
+    /// Start a pod that was moved by the method Manual, or was not running before
+    Start {
+        /// The pod
+        #[arg(value_name = NAME_OF_KIND)]
+        name: String,
+    },
     /// Cancel a MigrationRequest. A migration that has begun is completed
     Cancel {
         /// The MigrationRequest
@@ -163,11 +174,27 @@ pub(crate) async fn run(args: MigrateArgs) -> anyhow::Result<ExitCode> {
             machine_is_destroyed,
         }) => {
             let of = named(&cluster, name, option, &REQUESTS)?;
-            let user = migration::confirm(&cluster, of, *machine_is_destroyed).await?;
+            let confirms = if *machine_is_destroyed {
+                Confirms::MachineIsDestroyed
+            } else {
+                Confirms::WhatIsAwaited
+            };
+            let (user, awaited) = migration::confirm(&cluster, of, confirms).await?;
+            let what = match awaited {
+                _ if *machine_is_destroyed => "that the machine is destroyed",
+                AwaitedAction::ConfirmActivation => "that clients may reach the new pod",
+                AwaitedAction::ConfirmShutdown => "that the old pod may be shut down",
+                _ => "that the pod was shut down",
+            };
             print_line(format_args!(
-                "migrationrequest/{} confirmed by {user}",
+                "migrationrequest/{}: {user} has confirmed {what}",
                 of.1
             ));
+        }
+        MigrateCommand::Start { name } => {
+            let of = named(&cluster, name, option, &PODS)?;
+            migration::start(&cluster, of).await?;
+            print_line(format_args!("pod/{} started", of.1));
         }
         MigrateCommand::Cancel { name } => {
             let (namespace, name) = named(&cluster, name, option, &REQUESTS)?;

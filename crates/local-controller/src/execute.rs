@@ -12,7 +12,8 @@ use fedrs_api::ValidLocalReplicaSet;
 use futures::future::join_all;
 use kube::Client;
 use replica_set_controller::{
-    Action, ObservedNode, ObservedPod, PodController, Request, Verb, open_gate, remove_finalizer,
+    Action, ObservedNode, ObservedPod, PodController, Request, Start, Verb, open_gate,
+    remove_finalizer,
 };
 use serde::{
     Deserialize,
@@ -145,7 +146,18 @@ impl Executor {
         let call = calls::post(&self.client, &request.path, &request.body);
         match self.call::<ObservedPod>(call).await {
             Ok(pod) => {
-                let pod = self.with_open_gate(pod).await;
+                let is_held = matches!(
+                    action,
+                    Action::Create {
+                        start: Start::Held,
+                        ..
+                    }
+                );
+                let pod = if is_held {
+                    pod
+                } else {
+                    self.with_open_gate(pod).await
+                };
                 self.show(|state| state.apply_response(pod))
             }
             Err(error) if error.code() == Some(409) => {

@@ -9,6 +9,7 @@ use fedrs_api::{
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use reflector::Versioned;
+use replica_set_controller::Confirmed;
 use serde::Deserialize;
 
 /// A MigrationPolicy that is watched.
@@ -101,6 +102,16 @@ impl RequestObject {
 
     pub(crate) fn is_compaction(&self) -> bool {
         self.0.spec.cause == MigrationCause::Compaction
+    }
+
+    /// What persons have confirmed.
+    pub(crate) fn confirmed(&self) -> Confirmed {
+        let spec = &self.0.spec;
+        Confirmed {
+            is_stopped: spec.confirmation.is_some(),
+            may_activate: spec.activation_confirmed_by.is_some(),
+            may_shut_down: spec.shutdown_confirmed_by.is_some(),
+        }
     }
 
     /// Whether the controller of a set has made it, and it only says what the pod or its node asks for.

@@ -7,8 +7,8 @@ use controller_base::{
     watchdog::Watched,
 };
 use fedrs_api::{
-    MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
-    ValidMigrationPolicy, names, pluralize,
+    AwaitedAction, MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec,
+    MigrationRequestStatus, ValidMigrationPolicy, names, pluralize,
 };
 use futures::future::{join, join_all};
 use jiff::Timestamp;
@@ -123,11 +123,9 @@ impl Migrations {
         let new = RequestedMigration {
             deadline: self.deadline_of(request, pod.uid),
             is_compaction: request.is_compaction(),
+            confirmed: request.confirmed(),
         };
-        let merged = pod.migration.map_or(new, |other| RequestedMigration {
-            deadline: other.deadline.min(new.deadline),
-            is_compaction: other.is_compaction && new.is_compaction,
-        });
+        let merged = pod.migration.map_or(new, |other| new.merged(other));
         pod.migration = Some(merged);
     }
 
@@ -179,6 +177,7 @@ impl Migrations {
         let successor = state.successor;
         let mut status = MigrationRequestStatus {
             message: self.message(request, state),
+            awaits: state.awaits,
             until: state.until.map(Time),
             deadline: previous
                 .deadline
@@ -209,6 +208,9 @@ impl Migrations {
         if state.is_stopped {
             return "spec.stopped of the set stops every change of its pods".to_owned();
         }
+        if let Some(awaited) = state.awaits {
+            return awaits(awaited, request, state.successor);
+        }
         match state.phase {
             MigrationPhase::WaitingForBudget => state
                 .wait
@@ -217,15 +219,13 @@ impl Migrations {
                 "its kubelet has to report that its containers have stopped (shutdown of the policy)".to_owned()
             }
             MigrationPhase::ShuttingDown => "clients leave the pod (spec.drainSeconds)".to_owned(),
-            MigrationPhase::HandsUp => {
-                "its kubelet has not reported in time that its containers have stopped: see after the machine; if it is destroyed, \
-                 fedrs migrate confirm --machine-is-destroyed"
-                    .to_owned()
-            }
             MigrationPhase::Placing => {
                 "the pod in its place waits for a node: the scheduler keeps trying".to_owned()
             }
             MigrationPhase::Cancelled if request.0.spec.cancel => "spec.cancel is set".to_owned(),
+            MigrationPhase::Cancelled if state.wait == Some(MigrationWait::CompactionRefused) => {
+                "method of the policy: Manual refuses compaction".to_owned()
+            }
             MigrationPhase::Cancelled => {
                 "nobody asks for it any more, or the pod was removed before it began".to_owned()
             }
@@ -258,6 +258,13 @@ impl Migrations {
                 "maintenance of the policy: the pod bears the work on its node where it is"
             }
             MigrationWait::UnknownPolicy => self.unknown_policy().unwrap_or_default(),
+            MigrationWait::Copies { limit } => {
+                let pods = pluralize(limit as u64, "pod");
+                let verb = if limit == 1 { "is" } else { "are" };
+                return format!("copy.maxAtOnce of the policy: {pods} {verb} being copied");
+            }
+            // Their phases say so.
+            MigrationWait::ShutdownByPerson | MigrationWait::CompactionRefused => "",
         }
         .to_owned()
     }
@@ -283,6 +290,42 @@ impl Migrations {
             !has_request && is_asked(pod)
         });
         pods.map(|pod| request_of(entry, pod)).collect()
+    }
+}
+
+/// What a person has to do.
+fn awaits(awaited: AwaitedAction, request: &RequestObject, successor: Option<&Pod<'_>>) -> String {
+    let (_, name) = request.id();
+    let pod = request.pod_name();
+    match awaited {
+        AwaitedAction::ShutDown => {
+            format!(
+                "method of the policy: shut the pod down (kubectl delete pod {pod}), then fedrs migrate confirm {name}"
+            )
+        }
+        AwaitedAction::ConfirmStopped => {
+            format!(
+                "method of the policy: its containers have stopped; fedrs migrate confirm {name}"
+            )
+        }
+        AwaitedAction::ConfirmDestroyed => format!(
+            "its kubelet has not reported in time that its containers have stopped: see after the machine; if it is destroyed, \
+             fedrs migrate confirm {name} --machine-is-destroyed"
+        ),
+        AwaitedAction::ConfirmActivation => {
+            format!(
+                "copy.confirmBeforeActivation of the policy: clients do not reach the new pod before fedrs migrate confirm {name}"
+            )
+        }
+        AwaitedAction::ConfirmShutdown => {
+            format!(
+                "copy.confirmBeforeShutdown of the policy: the old pod stays until fedrs migrate confirm {name}"
+            )
+        }
+        AwaitedAction::Start => {
+            let pod = successor.map_or(pod, |successor| successor.name);
+            format!("the new pod is not started until fedrs migrate start {pod}")
+        }
     }
 }
 

@@ -37,6 +37,18 @@ pub enum EvictionError {
     /// Nobody waits for a confirmation.
     #[error("{0} waits for no confirmation: its phase is {1}")]
     NotAwaited(String, &'static str),
+    /// The pod of a MigrationRequest has to be shut down before anything is confirmed (M7).
+    #[error(
+        "{0}: its pod has not been shut down: delete it with `kubectl delete pod`. If its machine is destroyed, say so with \
+         --machine-is-destroyed"
+    )]
+    NotShutDown(String),
+    /// The new pod of a MigrationRequest waits for its start.
+    #[error("{0} waits for no confirmation: start its new pod with `fedrs migrate start`")]
+    NotStarted(String),
+    /// The pod is not one that a person has to start.
+    #[error("{0} has no scheduling gate fedrs.dev/start: nothing of fedrs holds up its start")]
+    NotGated(String),
     /// Nothing proves what is to be confirmed.
     #[error(
         "{0}: the kubelet of {1} has not reported that the containers have stopped. See after the machine: once it answers again, its \

@@ -1,6 +1,6 @@
 //! Asks the controller of LocalReplicaSets to move pods off their nodes (M1), and reads how far that is: MigrationRequests.
 
-use fedrs_api::{MigrationPhase, MigrationRequest, MigrationRequestSpec};
+use fedrs_api::{AwaitedAction, MigrationPhase, MigrationRequest, MigrationRequestSpec, names};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{
@@ -10,7 +10,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
 };
 use kube::{Api, ResourceExt, api::ListParams, api::PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
@@ -98,40 +98,92 @@ pub async fn cancel(
     Ok(())
 }
 
-/// Confirms that the pod of a MigrationRequest has stopped, which its kubelet has not reported (M11). Returns the user's name, which is
-/// recorded.
+/// What a person confirms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirms {
+    /// What the MigrationRequest waits for.
+    WhatIsAwaited,
+    /// That the machine of the pod is destroyed: nothing can prove it but a look at it.
+    MachineIsDestroyed,
+}
+
+/// Confirms what a MigrationRequest waits for (M4, M7, M11). Returns the user's name, which is recorded, and what was confirmed.
 pub async fn confirm(
     cluster: &ClusterClient,
     (namespace, name): (&str, &str),
-    is_machine_destroyed: bool,
-) -> Result<String, EvictionError> {
+    confirms: Confirms,
+) -> Result<(String, AwaitedAction), EvictionError> {
     let object = ObjectRef::namespaced::<MigrationRequest>(namespace, name);
     let named = format!("migrationrequest {namespace}/{name}");
     let Some(live) = cluster.get(&object).await? else {
         return Err(EvictionError::NotFound(named));
     };
-    let phase = live["status"]["phase"].as_str();
-    match phase.and_then(MigrationPhase::parse) {
-        Some(MigrationPhase::HandsUp) if is_machine_destroyed => {}
-        Some(MigrationPhase::HandsUp) => {
+    let awaited = awaited(&named, &live["status"])?;
+    let is_destroyed = confirms == Confirms::MachineIsDestroyed;
+    let user = user_name(cluster).await?;
+    let spec = match awaited {
+        AwaitedAction::ShutDown if !is_destroyed => {
+            return Err(EvictionError::NotShutDown(named));
+        }
+        AwaitedAction::ConfirmDestroyed if !is_destroyed => {
             let node = live["status"]["node"].as_str().unwrap_or_default();
             return Err(EvictionError::NotProved(named, format!("node {node}")));
         }
-        Some(end) if end.is_end() => return Err(EvictionError::Ended(named, end)),
-        phase => {
+        AwaitedAction::Start => return Err(EvictionError::NotStarted(named)),
+        AwaitedAction::ShutDown
+        | AwaitedAction::ConfirmStopped
+        | AwaitedAction::ConfirmDestroyed => {
+            json!({ "confirmation": { "confirmedBy": user, "machineIsDestroyed": is_destroyed } })
+        }
+        AwaitedAction::ConfirmActivation => json!({ "activationConfirmedBy": user }),
+        AwaitedAction::ConfirmShutdown => json!({ "shutdownConfirmedBy": user }),
+    };
+    // What is confirmed is what was read: if it waits for something else by now, it was changed.
+    let metadata = &live["metadata"];
+    let metadata =
+        json!({ "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"] });
+    let write = Write::Patch(json!({ "metadata": metadata, "spec": spec }));
+    cluster.write(&object, &write, WriteMode::Persist).await?;
+    Ok((user, awaited))
+}
+
+/// What a MigrationRequest with this status waits for.
+fn awaited(named: &str, status: &Value) -> Result<AwaitedAction, EvictionError> {
+    let awaits = status["awaits"].as_str().and_then(AwaitedAction::parse);
+    let phase = status["phase"].as_str().and_then(MigrationPhase::parse);
+    match (phase, awaits) {
+        (Some(end), _) if end.is_end() => Err(EvictionError::Ended(named.to_owned(), end)),
+        (_, Some(awaits)) => Ok(awaits),
+        (phase, None) => {
             let phase = phase.map_or("unknown", MigrationPhase::as_str);
-            return Err(EvictionError::NotAwaited(named, phase));
+            Err(EvictionError::NotAwaited(named.to_owned(), phase))
         }
     }
-    let user = user_name(cluster).await?;
-    let confirmation = json!({ "confirmedBy": user, "machineIsDestroyed": true });
-    let patch = json!({
-        "metadata": { "uid": live["metadata"]["uid"] },
-        "spec": { "confirmation": confirmation },
-    });
+}
+
+/// Starts a pod that a person has to start (M7, M12): it loses the scheduling gate.
+pub async fn start(
+    cluster: &ClusterClient,
+    (namespace, name): (&str, &str),
+) -> Result<(), EvictionError> {
+    let object = ObjectRef::namespaced::<Pod>(namespace, name);
+    let named = format!("pod {namespace}/{name}");
+    let pod = cluster.get(&object).await?;
+    let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
+    let gates = pod["spec"]["schedulingGates"].as_array();
+    let mut gates = gates.cloned().unwrap_or_default();
+    let before = gates.len();
+    gates.retain(|gate| gate["name"] != *names::START);
+    if gates.len() == before {
+        return Err(EvictionError::NotGated(named));
+    }
+    let metadata = &pod["metadata"];
+    let metadata =
+        json!({ "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"] });
+    let patch = json!({ "metadata": metadata, "spec": { "schedulingGates": gates } });
     let write = Write::Patch(patch);
     cluster.write(&object, &write, WriteMode::Persist).await?;
-    Ok(user)
+    Ok(())
 }
 
 /// The user's name, as the API server knows it.

@@ -141,6 +141,7 @@ impl World {
                 migration: None,
                 shard: None,
                 guard: Guard::Absent,
+                is_gated: false,
                 is_destroyed: false,
                 is_disrupted: false,
                 deletion_cost: 0,

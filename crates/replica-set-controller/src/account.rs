@@ -3,6 +3,7 @@
 //! ```text
 //! in use = failed + in progress + marked for removal
 //!        + pods that are missing, or removed to be recreated
+//!        + copies, and pods in whose places copies are, while they leave
 //!        - removed pods in whose place another one is already counted as starting or missing
 //!        - surplus pods that clients leave: they are not among the replicas that stay
 //! ```
@@ -11,7 +12,7 @@
 //! set (L22).
 
 use crate::{
-    group::{Group, Member},
+    group::{Group, Member, Role},
     record::Places,
     set::Set,
 };
@@ -32,6 +33,8 @@ pub struct Account {
     pub surplus: usize,
     /// Those of them that clients leave by now, before they are removed.
     pub leaving: usize,
+    /// Live pods beside the replicas: copies, and pods in whose places copies are (M2).
+    pub extra: usize,
 }
 
 impl Account {
@@ -41,8 +44,13 @@ impl Account {
         places: &Places,
         withheld: usize,
     ) -> Self {
+        let extra = members
+            .iter()
+            .filter(|member| member.is_extra() && member.pod.is_live());
+        let copied = members.iter().filter(|member| is_leaving_copy(member));
+        let copied = copied.count();
         let (mut live, mut in_use, mut starting, mut terminating, mut leaving) = (0, 0, 0, 0, 0);
-        for member in members.iter().filter(|member| !member.is_replaced) {
+        for member in members.iter().filter(|member| !member.is_extra()) {
             let is_live = member.pod.is_live();
             live += usize::from(is_live);
             terminating += usize::from(!is_live);
@@ -60,10 +68,11 @@ impl Account {
         Self {
             limit: set.limit(),
             withheld,
-            in_use: in_use + missing + places.vacant.len() - replaced - leaving,
+            in_use: in_use + missing + places.vacant.len() + copied - replaced - leaving,
             missing,
             surplus,
             leaving,
+            extra: extra.count(),
         }
     }
 
@@ -83,6 +92,13 @@ impl Account {
         let used = self.in_use.saturating_add(self.withheld);
         self.limit.saturating_sub(used)
     }
+}
+
+/// Whether it leaves though it is no replica. It may still be available, and as long as it is, evictions of others can take another pod for
+/// it, which is missing once it is gone.
+fn is_leaving_copy(member: &Member<'_>) -> bool {
+    let is_copy = matches!(member.role, Role::Copy | Role::Copied);
+    is_copy && member.group == Group::MarkedRemove && !member.pod.is_on_lost_node()
 }
 
 /// A pod that uses the budget.

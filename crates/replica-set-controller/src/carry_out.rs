@@ -5,12 +5,13 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
+    copy::Copies,
     finalizer,
     group::{Group, Member, is_evicted},
     in_place::{next_step, settle},
     leave::{self, NextStep},
     plan::{Action, PodWait, RemoveReason, Wait},
-    pod::{Life, Owner, Pod},
+    pod::{Gate, Life, Owner, Pod},
     set::Set,
     shutdown::{self, Shutdown},
     time::{Next, after},
@@ -20,7 +21,7 @@ use crate::{
 /// Adds the actions that were recorded, and what pods wait for. `record` is what is to be recorded next: what is new in it has to
 /// wait.
 pub(crate) fn carry_out<'a>(
-    set: &Set<'a>,
+    (set, copies): (&Set<'a>, &Copies),
     members: &[Member<'a>],
     record: &mut LocalRecord,
     (actions, waits): (&mut Vec<Action<'a>>, &mut Vec<Wait<'a>>),
@@ -39,6 +40,7 @@ pub(crate) fn carry_out<'a>(
                 Some(leave::remove(set, pod, reason, next, now))
             }
             _ if member.is_recorded() => update(set, pod, record, next, now),
+            _ if copies.holds(pod.name) && pod.gate == Gate::Unset => None,
             _ => settle(pod)
                 .map(|step| {
                     let is_evicted = member.is_leaving() && is_evicted(pod, record);
@@ -82,6 +84,12 @@ fn shut_down<'a>(
             NextStep::Wait(PodWait::Record)
         }
         Shutdown::Replaced | Shutdown::HandsUp => NextStep::Wait(PodWait::HandsUp),
+        Shutdown::Unconfirmed => {
+            if let Some(asked) = pod.migration {
+                next.at(asked.deadline, now);
+            }
+            NextStep::Wait(PodWait::Confirmation)
+        }
         Shutdown::Forced => NextStep::Act(Action::ForceRemove { pod, since }),
         Shutdown::Over => NextStep::Act(Action::RemoveFinalizer { pod }),
         Shutdown::NotAwaited if pod.is_owned() => force(set, pod, since, next, now),

@@ -284,7 +284,10 @@ impl Share<'_> {
         let replicas = self.set.replicas;
         let has_shrunk = replicas < ours.replicas;
         let is_due = target > ours.lends() || has_shrunk && (self.is_idle || self.is_needed());
-        if !is_due || self.account.untouched_surplus() > 0 || ours.healthy > replicas {
+        if !is_due
+            || self.account.untouched_surplus() > 0
+            || ours.healthy > replicas + self.account.extra
+        {
             return None;
         }
         let min_available = replicas.saturating_sub(target);

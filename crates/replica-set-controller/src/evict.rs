@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use fedrs_api::{EvictionRecord, LocalRecord};
+use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord};
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
-    account::Budget,
-    drain,
+    account::{Budget, cost},
+    copy, drain,
     group::{Group, Member},
-    migration::{Allowance, MigrationWait},
+    migration::{Allowance, MigrationWait, is_compaction},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
-    pod::EvictionBy,
+    pod::{EvictionBy, Pod},
     record::{Places, blocks_until},
     set::Set,
+    slow_start::SlowStart,
     time::{Next, after},
 };
 
@@ -29,31 +30,30 @@ pub(crate) struct Unfinished {
 /// A node that evicts its pods, and is not cordoned, gets new ones: they stay for this time, or nothing would end their evictions.
 const LEAST_AGE: Duration = Duration::from_secs(30);
 
+/// What is decided about a pod that has to leave.
+enum Decision<'a> {
+    /// Its eviction begins.
+    Begin,
+    /// It gets a copy of this place first (M2).
+    Copy(RecreateRecord),
+    /// It bears the work on its node where it is, and uses the budget.
+    Tolerate { until: Timestamp },
+    /// It waits for this.
+    Wait(MigrationWait<'a>),
+    /// It waits for its copy, or for persons who confirm it.
+    WaitForCopy,
+}
+
 /// Records what is requested, and begins what the budget allows. Returns what has to wait.
 pub(crate) fn begin<'a>(
-    (set, places): (&Set<'a>, &Places),
+    (set, pods, places, slow_start): (&Set<'a>, &'a [Pod<'a>], &Places, &SlowStart),
     members: &[Member<'a>],
     record: &mut LocalRecord,
     (budget, waits): (&mut Budget<'a>, &mut Vec<Wait<'a>>),
     next: &mut Next,
     now: Timestamp,
 ) -> Option<Wait<'a>> {
-    let requested = members.iter().filter(|member| {
-        let is_requested = member.pod.eviction.is_some() && member.pod.is_live();
-        // One that was surplus stays out of endpoints.
-        let is_kept = member.is_leaving() && budget.account.surplus == 0;
-        let is_new = is_kept || member.group != Group::MarkedRemove;
-        is_requested && member.pod.is_owned() && is_new
-    });
-    let mut requested: Vec<_> = requested.collect();
-    requested.retain(|member| match stays_until(member, now) {
-        Some(until) => {
-            let reason = MigrationWait::TooYoung { until };
-            waits.push(waiting_of(member, reason, next, now));
-            false
-        }
-        None => true,
-    });
+    let mut requested = requested(set, members, budget, waits, next, now);
     record_those_of_others(members, record, now);
     let mut allowance = Allowance::of(set, members, (record, places), now);
     if !set.migration.waits_for_updates() {
@@ -69,37 +69,104 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
-        let is_forced = allowance.is_forced(member);
-        let tolerated = (!is_forced).then(|| allowance.tolerates(member, &budget.account));
-        if let Some(until) = tolerated.flatten() {
-            budget.take(member, Group::MarkedRemove);
-            waits.push(waiting_of(
-                member,
-                MigrationWait::Tolerated { until },
-                next,
-                now,
-            ));
-            continue;
-        }
-        let held = allowance.hold(member, &budget.account, record);
-        if let Some(reason) = held.filter(|_| !is_forced) {
-            waits.push(waiting_of(member, reason, next, now));
-            continue;
-        }
-        let is_beside = is_planted(PlantedBug::EvictionsBesideTheBudget);
-        if !is_forced && !budget.allows(member) && !is_beside {
-            waiting += 1;
-            waits.push(waiting_of(member, MigrationWait::Budget, next, now));
-            continue;
-        }
-        allowance.begin(member, record);
-        budget.take(member, Group::MarkedRemove);
+        let of = (set, pods, slow_start);
+        let wait = match decide(of, members, member, (&allowance, record), budget) {
+            Decision::Begin => {
+                allowance.begin(member, record);
+                budget.take(member, Group::MarkedRemove);
+                continue;
+            }
+            Decision::Copy(place) => {
+                allowance.copy(member, place, record);
+                continue;
+            }
+            Decision::WaitForCopy => continue,
+            Decision::Tolerate { until } => {
+                budget.take(member, Group::MarkedRemove);
+                MigrationWait::Tolerated { until }
+            }
+            Decision::Wait(wait) => wait,
+        };
+        waiting += usize::from(wait == MigrationWait::Budget);
+        waits.push(waiting_of(member, wait, next, now));
     }
     (waiting > 0).then(|| Wait::Budget {
         purpose: Purpose::Eviction,
         pods: waiting,
         by: Vec::new(),
     })
+}
+
+/// The pods that have to leave, without those that stay for a while.
+fn requested<'m, 'a>(
+    set: &Set<'a>,
+    members: &'m [Member<'a>],
+    budget: &Budget<'a>,
+    waits: &mut Vec<Wait<'a>>,
+    next: &mut Next,
+    now: Timestamp,
+) -> Vec<&'m Member<'a>> {
+    let requested = members.iter().filter(|member| {
+        let is_requested = member.pod.eviction.is_some() && member.pod.is_live();
+        // One that was surplus stays out of endpoints.
+        let is_kept = member.is_leaving() && budget.account.surplus == 0;
+        let is_new = is_kept || member.group != Group::MarkedRemove;
+        is_requested && member.pod.is_owned() && is_new
+    });
+    let mut requested: Vec<_> = requested.collect();
+    requested.retain(|member| {
+        let refused = set.migration.is_manual() && is_compaction(member);
+        let refused = refused.then_some(MigrationWait::CompactionRefused);
+        let stays = stays_until(member, now).map(|until| MigrationWait::TooYoung { until });
+        let wait = refused.or(stays);
+        waits.extend(wait.map(|reason| waiting_of(member, reason, next, now)));
+        wait.is_none()
+    });
+    requested
+}
+
+fn decide<'a>(
+    (set, pods, slow_start): (&Set<'a>, &'a [Pod<'a>], &SlowStart),
+    members: &[Member<'a>],
+    member: &Member<'a>,
+    (allowance, record): (&Allowance<'_, 'a>, &LocalRecord),
+    budget: &mut Budget<'a>,
+) -> Decision<'a> {
+    let account = budget.account;
+    if allowance.is_forced(member) {
+        return Decision::Begin;
+    }
+    if let Some(until) = allowance.tolerates(member, &account) {
+        return Decision::Tolerate { until };
+    }
+    let copy = record.evictions.get(member.pod.uid);
+    if copy.is_some_and(|eviction| eviction.copy.is_some()) {
+        if !copy::may_replace(set, members, member, record) {
+            return Decision::WaitForCopy;
+        }
+    } else if let Some(reason) = allowance.hold(member, &account, record) {
+        return Decision::Wait(reason);
+    } else if let Some(copy) = set.migration.copy() {
+        let limit = copy.max_at_once;
+        let has_room = copy::under_way(members, record) < limit;
+        let place = has_room.then(|| copy::place(set, pods, member.pod, (record, slow_start)));
+        let wait = Decision::Wait(MigrationWait::Copies { limit });
+        return place.flatten().map_or(wait, Decision::Copy);
+    } else if set.migration.is_manual() && !member.pod.is_destroyed {
+        // A person takes nothing back that is lent to evictions of others.
+        let has_room = account.in_use.saturating_add(cost(member)) <= account.limit;
+        let is_free = cost(member) == 0 || has_room;
+        return Decision::Wait(if is_free {
+            MigrationWait::ShutdownByPerson
+        } else {
+            MigrationWait::Budget
+        });
+    }
+    if budget.allows(member) || is_planted(PlantedBug::EvictionsBesideTheBudget) {
+        Decision::Begin
+    } else {
+        Decision::Wait(MigrationWait::Budget)
+    }
 }
 
 /// The pod waits, until its deadline at most (M15).

@@ -6,6 +6,7 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
+    copy::Copies,
     pod::{InPlace, Life, Owner, Pod, Readiness},
     record::Recorded,
     resize::{Resize, ResizeWait},
@@ -38,8 +39,20 @@ pub(crate) struct Member<'a> {
     pub(crate) under_way: UnderWay,
     /// Whether it is starting for the first time, and no update is under way.
     pub(crate) is_starting: bool,
-    /// Whether another pod is in its place, though it may still run.
-    pub(crate) is_replaced: bool,
+    /// Whether it is a replica.
+    pub(crate) role: Role,
+}
+
+/// Whether a pod is one of the replicas, of which there are as many as the set wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Replica,
+    /// It is a copy that has not taken the place of the pod that it was made for.
+    Copy,
+    /// Its copy is in its place.
+    Copied,
+    /// Another pod is in its place, though it may still run.
+    Replaced,
 }
 
 /// What is under way with a pod.
@@ -53,6 +66,11 @@ pub(crate) enum UnderWay {
 }
 
 impl Member<'_> {
+    /// Whether it is beside the replicas.
+    pub(crate) fn is_extra(&self) -> bool {
+        self.role != Role::Replica
+    }
+
     pub(crate) fn is_recorded(&self) -> bool {
         self.under_way == UnderWay::Update
     }
@@ -98,7 +116,7 @@ pub struct Counts {
 pub(crate) fn classify<'a>(
     set: &Set<'_>,
     pods: &'a [Pod<'a>],
-    (record, recorded): (&LocalRecord, &Recorded),
+    (record, recorded, copies): (&LocalRecord, &Recorded, &Copies),
     next: &mut Next,
     now: Timestamp,
 ) -> (Vec<Member<'a>>, Counts) {
@@ -145,7 +163,15 @@ pub(crate) fn classify<'a>(
             is_outdated,
             under_way,
             is_starting: group == Group::InProgress && !is_being_updated,
-            is_replaced: shutdown::is_replaced(set, pod, record, now),
+            role: if has_record && is_copied(pod, record) {
+                Role::Copied
+            } else if copies.has(pod.name) {
+                Role::Copy
+            } else if shutdown::is_replaced(set, pod, record, now) {
+                Role::Replaced
+            } else {
+                Role::Replica
+            },
         });
     }
     (members, counts)
@@ -215,6 +241,12 @@ fn live_group(
 pub(crate) fn is_evicted(pod: &Pod<'_>, record: &LocalRecord) -> bool {
     let eviction = record.evictions.get(pod.uid);
     eviction.is_some_and(|eviction| eviction.begun)
+}
+
+/// Whether its copy is in its place.
+fn is_copied(pod: &Pod<'_>, record: &LocalRecord) -> bool {
+    let eviction = record.evictions.get(pod.uid);
+    eviction.is_some_and(|eviction| eviction.begun && eviction.copy.is_some())
 }
 
 impl GroupCounts {

@@ -74,6 +74,16 @@ pub(crate) fn has_shutdown<'de, D: Deserializer<'de>>(deserializer: D) -> Result
     Ok(all.is_some_and(|all| all.iter().any(|each| each == finalizers::SHUTDOWN)))
 }
 
+/// Whether the scheduling gate of pods that a person starts is among these.
+pub(crate) fn has_start_gate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct SchedulingGate {
+        name: String,
+    }
+    let all = Option::<Vec<SchedulingGate>>::deserialize(deserializer)?;
+    Ok(all.is_some_and(|all| all.iter().any(|each| each.name == names::START)))
+}
+
 /// Whether there is a value.
 pub(crate) fn is_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())

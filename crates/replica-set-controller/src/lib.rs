@@ -46,6 +46,7 @@
 mod account;
 mod carry_out;
 mod change;
+mod copy;
 mod disruption;
 mod drain;
 mod evict;
@@ -89,10 +90,10 @@ pub use observed_budget::{BUDGETS, ObservedBudget, budget_name, budget_path, bud
 pub use observed_node::ObservedNode;
 pub use observed_pod::{NodeState, ObservedPod, PodController};
 pub use order::RemovalRank;
-pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Wait};
+pub use plan::{Action, CreateReason, Plan, PodWait, Purpose, RemoveReason, Start, Wait};
 pub use pod::{
-    Absence, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod, Readiness,
-    RequestedMigration,
+    Absence, Confirmed, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Pod,
+    Readiness, RequestedMigration,
 };
 pub use pod_template::{CompleteTemplate, SlotUse, Slots};
 pub use policy::Policy;

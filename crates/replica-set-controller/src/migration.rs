@@ -1,11 +1,11 @@
-//! When running pods that have to leave their nodes may move, by the MigrationPolicy of their set (M1, M6, M10, M14, M15).
+//! When running pods that have to leave their nodes may move, by the MigrationPolicy of their set (M1, M6, M7, M10, M14, M15).
 //!
 //! A pod that is not available moves at once: it has nothing to lose. One whose deadline has passed moves, too, whatever holds it up.
 //! All others also need the budget of the set.
 
 use std::{collections::HashMap, time::Duration};
 
-use fedrs_api::{EvictionRecord, LocalRecord, ValidMigrationPolicy};
+use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, ValidMigrationPolicy};
 use jiff::Timestamp;
 
 use crate::{
@@ -54,6 +54,15 @@ pub enum MigrationWait<'a> {
     },
     /// The MigrationPolicy of the set is not known.
     UnknownPolicy,
+    /// As many pods are being copied as the policy allows (M2).
+    Copies {
+        /// What the policy allows.
+        limit: usize,
+    },
+    /// A person has to shut the pod down (M7).
+    ShutdownByPerson,
+    /// Compaction does not move pods that persons shut down (M7).
+    CompactionRefused,
 }
 
 impl MigrationWait<'_> {
@@ -152,6 +161,10 @@ impl<'s, 'a> Allowance<'s, 'a> {
         if let Some(until) = until.filter(|until| *until > self.now) {
             return Some(MigrationWait::TooSoon { until });
         }
+        // A pod that is copied first is not missed.
+        if self.set.migration.copy().is_some() {
+            return None;
+        }
         let limit = policy.max_unavailable;
         let limit = limit.map(|limit| limit.of(self.set.replicas));
         if let Some(limit) = limit.filter(|limit| account.in_use >= *limit) {
@@ -175,10 +188,9 @@ impl<'s, 'a> Allowance<'s, 'a> {
         };
         let migrated = record.migrated;
         let any = end(migrated.any, policy.min_between);
-        let is_compaction = (member.pod.migration).is_some_and(|asked| asked.is_compaction);
         let compaction = end(migrated.compaction, policy.min_between_compactions);
         any.into_iter()
-            .chain(compaction.filter(|_| is_compaction))
+            .chain(compaction.filter(|_| is_compaction(member)))
             .max()
     }
 
@@ -196,18 +208,48 @@ impl<'s, 'a> Allowance<'s, 'a> {
         // Of a node that does not answer, nobody knows how long the name is in use: another pod takes its place at once, unless nothing may
         // while it may still run.
         let keeps_name = !pod.is_on_lost_node() || self.set.migration.waits_for_stop();
-        if is_new && keeps_name {
-            eviction.recreate = Some(move_of(pod));
+        let is_copied = eviction.copy.is_some();
+        let is_move = self.set.migration.copy().is_none();
+        if is_new && keeps_name && is_move && !member.is_extra() && !is_copied {
+            eviction.recreate = Some(move_of(self.set, pod));
         }
-        if cost(member) == 0 || !is_new {
+        if cost(member) == 0 || !is_new || is_copied {
             return;
         }
         if let Some(shard) = pod.shard {
             *self.unavailable.entry(shard.to_owned()).or_default() += 1;
         }
+        self.count(member, record);
+    }
+
+    /// The pod gets a copy, which is created once that is recorded.
+    pub(crate) fn copy(
+        &self,
+        member: &Member<'_>,
+        place: RecreateRecord,
+        record: &mut LocalRecord,
+    ) {
+        let eviction = EvictionRecord {
+            copy: Some(place),
+            ..EvictionRecord::requested(self.now)
+        };
+        record.evictions.insert(member.pod.uid.to_owned(), eviction);
+        if cost(member) > 0 {
+            self.count(member, record);
+        }
+    }
+
+    /// Counts the migration of a running pod (M14).
+    fn count(&self, member: &Member<'_>, record: &mut LocalRecord) {
         record.migrated.any = Some(self.now);
-        if pod.migration.is_some_and(|asked| asked.is_compaction) {
+        if is_compaction(member) {
             record.migrated.compaction = Some(self.now);
         }
     }
+}
+
+/// Whether nothing but compaction asks for it.
+pub(crate) fn is_compaction(member: &Member<'_>) -> bool {
+    let asked = member.pod.migration;
+    asked.is_some_and(|asked| asked.is_compaction)
 }

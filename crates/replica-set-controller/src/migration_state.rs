@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use fedrs_api::{EvictionRecord, LocalRecord, MigrationPhase};
+use fedrs_api::{AwaitedAction, EvictionRecord, LocalRecord, MigrationPhase, RecreateRecord};
 use jiff::Timestamp;
 
 use crate::{
+    copy,
     migration::MigrationWait,
     plan::{Plan, Wait},
     pod::{Guard, Life, Pod},
@@ -21,6 +22,8 @@ pub struct MigrationState<'a> {
     pub phase: MigrationPhase,
     /// What holds it up.
     pub wait: Option<MigrationWait<'a>>,
+    /// What a person has to do, so that it goes on.
+    pub awaits: Option<AwaitedAction>,
     /// When what it waits for ends, if that is known.
     pub until: Option<Timestamp>,
     /// Whether nothing of the set may be changed (L8).
@@ -80,6 +83,7 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
             node,
             phase,
             wait: None,
+            awaits: None,
             until: None,
             is_stopped: false,
             is_removed: pod.is_some_and(|pod| matches!(pod.life, Life::Terminating { .. })),
@@ -91,46 +95,108 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
                 state(MigrationPhase::ShuttingDown, None)
             }
             Some(pod) if pod.is_live() && is_begun => state(MigrationPhase::Evicting, None),
+            Some(pod) if let Some(copy) = self.copy_of(pod) => self.copied(pod, copy, state),
             Some(pod) if pod.is_live() && pod.eviction.is_some() => {
                 let wait = self.waits.get(uid).copied();
                 MigrationState {
                     wait,
                     until: wait.and_then(MigrationWait::until),
+                    awaits: (wait == Some(MigrationWait::ShutdownByPerson))
+                        .then_some(AwaitedAction::ShutDown),
                     is_stopped: self.set.is_still(),
                     ..state(self.waiting_phase(uid), None)
                 }
             }
             Some(pod) if matches!(pod.life, Life::Terminating { .. }) => {
-                let (phase, until) = self.removed(pod);
+                let (phase, until, awaits) = self.removed(pod);
                 MigrationState {
                     until,
+                    awaits,
                     ..state(phase, None)
                 }
             }
             Some(_) => state(MigrationPhase::Cancelled, None),
             None if !is_begun && !has_begun => state(MigrationPhase::Cancelled, None),
             None => {
+                let copy = eviction.and_then(|eviction| eviction.copy.as_ref());
+                let name = copy.map_or(name, |copy| &copy.name);
                 let successor = self.by_name.get(name).copied();
-                state(self.placed(eviction, successor), successor)
+                let is_gated = successor.is_some_and(|pod| pod.is_gated);
+                MigrationState {
+                    awaits: is_gated.then_some(AwaitedAction::Start),
+                    ..state(self.placed(eviction, successor), successor)
+                }
             }
         }
     }
 
-    /// The phase of a pod that is being removed, and until when it waits.
-    fn removed(&self, pod: &Pod<'_>) -> (MigrationPhase, Option<Timestamp>) {
+    /// The phase of a pod that is being removed, until when it waits, and for what.
+    fn removed(&self, pod: &Pod<'_>) -> (MigrationPhase, Option<Timestamp>, Option<AwaitedAction>) {
         match Shutdown::of(self.set, pod, self.now) {
-            Some(Shutdown::HandsUp | Shutdown::Replaced) => (MigrationPhase::HandsUp, None),
-            Some(Shutdown::Stopping { until }) => (MigrationPhase::ShuttingDown, until),
-            None if pod.guard != Guard::Absent => (MigrationPhase::ShuttingDown, None),
-            _ => (MigrationPhase::Evicting, None),
+            Some(Shutdown::HandsUp | Shutdown::Replaced) => {
+                let awaits = Some(AwaitedAction::ConfirmDestroyed);
+                (MigrationPhase::HandsUp, None, awaits)
+            }
+            Some(Shutdown::Unconfirmed) => {
+                let awaits = Some(AwaitedAction::ConfirmStopped);
+                let deadline = pod.migration.map(|asked| asked.deadline);
+                (MigrationPhase::WaitingForConfirmation, deadline, awaits)
+            }
+            Some(Shutdown::Stopping { until }) => (MigrationPhase::ShuttingDown, until, None),
+            None if pod.guard != Guard::Absent => (MigrationPhase::ShuttingDown, None, None),
+            _ => (MigrationPhase::Evicting, None, None),
         }
     }
 
     fn waiting_phase(&self, uid: &str) -> MigrationPhase {
-        if self.set.is_still() || self.waits.contains_key(uid) {
-            MigrationPhase::WaitingForBudget
-        } else {
-            MigrationPhase::Requested
+        match self.waits.get(uid) {
+            _ if self.set.is_still() => MigrationPhase::WaitingForBudget,
+            None => MigrationPhase::Requested,
+            Some(MigrationWait::ShutdownByPerson) => MigrationPhase::WaitingForConfirmation,
+            Some(MigrationWait::CompactionRefused) => MigrationPhase::Cancelled,
+            Some(_) => MigrationPhase::WaitingForBudget,
+        }
+    }
+
+    /// The copy that is to take the place of a live pod, and has not.
+    fn copy_of(&self, pod: &Pod<'_>) -> Option<&'s RecreateRecord> {
+        let eviction = self.record.evictions.get(pod.uid)?;
+        let is_waiting = pod.is_live() && pod.eviction.is_some() && !eviction.begun;
+        eviction.copy.as_ref().filter(|_| is_waiting)
+    }
+
+    /// That of a pod whose copy has not taken its place (M2, M4).
+    fn copied(
+        &self,
+        pod: &Pod<'_>,
+        copy: &RecreateRecord,
+        state: impl Fn(MigrationPhase, Option<&'a Pod<'a>>) -> MigrationState<'a>,
+    ) -> MigrationState<'a> {
+        let successor = self.by_name.get(&*copy.name).copied();
+        let with_node = successor.filter(|copy| copy.node.is_some());
+        let (phase, awaits) = match with_node {
+            None => {
+                let is_gated = successor.is_some_and(|copy| copy.is_gated);
+                let awaits = is_gated.then_some(AwaitedAction::Start);
+                (MigrationPhase::Placing, awaits)
+            }
+            Some(_) if copy::is_held(self.set, Some(pod)) => {
+                let awaits = Some(AwaitedAction::ConfirmActivation);
+                (MigrationPhase::WaitingForConfirmation, awaits)
+            }
+            Some(copy) if !self.is_available(copy) => (MigrationPhase::Starting, None),
+            Some(_) if copy::is_kept(self.set, pod) => {
+                let awaits = Some(AwaitedAction::ConfirmShutdown);
+                (MigrationPhase::WaitingForConfirmation, awaits)
+            }
+            Some(_) if self.waits.contains_key(pod.uid) => (MigrationPhase::WaitingForBudget, None),
+            Some(_) => (MigrationPhase::Starting, None),
+        };
+        MigrationState {
+            awaits,
+            wait: self.waits.get(pod.uid).copied(),
+            is_stopped: self.set.is_still(),
+            ..state(phase, successor)
         }
     }
 

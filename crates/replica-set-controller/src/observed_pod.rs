@@ -124,6 +124,9 @@ struct Spec {
     node_name: Option<String>,
     readiness_gates: Option<Box<[ReadinessGate]>>,
     tolerations: JsonList,
+    /// Whether it has the scheduling gate of pods that a person starts.
+    #[serde(rename = "schedulingGates", deserialize_with = "kept::has_start_gate")]
+    is_gated: bool,
     containers: Option<Box<[SpecContainer]>>,
     init_containers: Option<Box<[SpecContainer]>>,
 }
@@ -330,6 +333,7 @@ impl ObservedPod {
             migration: None,
             shard: None,
             guard: self.guard(),
+            is_gated: self.spec().is_some_and(|spec| spec.is_gated),
             is_destroyed: false,
             is_disrupted: self
                 .condition(DISRUPTED)

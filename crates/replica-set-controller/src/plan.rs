@@ -58,6 +58,8 @@ pub enum Action<'a> {
         prefers: Option<String>,
         /// The shard of the pod in whose place it is, as the value of the label of shards (M6).
         shard: Option<String>,
+        /// When its containers start, and clients reach it.
+        start: Start,
         /// Why.
         reason: CreateReason,
     },
@@ -155,6 +157,19 @@ pub enum CreateReason {
     Missing,
     /// The pod of this name was removed to be recreated, with another template (L12) or on another node (M5).
     Recreated,
+    /// It is to take the place of a pod that has to leave its node (M2).
+    Copied,
+}
+
+/// When the containers of a new pod start, and clients reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At once.
+    AtOnce,
+    /// Its containers start at once, and clients reach it once a person has confirmed it (M4): its readiness gate stays closed.
+    Held,
+    /// Once a person starts it (M7, M12): it has the scheduling gate.
+    Gated,
 }
 
 /// Why a pod is removed.
@@ -298,6 +313,8 @@ pub enum PodWait {
     },
     /// Its containers have not stopped in time: a person has to confirm that they have (M11).
     HandsUp,
+    /// Its containers have stopped, which a person has to confirm (M7).
+    Confirmation,
     /// It has to shut down.
     Shutdown {
         /// When it is deleted by force; `None` if its removal has just been requested.

@@ -37,6 +37,8 @@ pub struct Pod<'a> {
     pub shard: Option<&'a str>,
     /// Whether it stays until its containers have stopped.
     pub guard: Guard,
+    /// Whether it is not started until a person does so: it has the scheduling gate (M12).
+    pub is_gated: bool,
     /// Whether a person has confirmed that its machine is destroyed.
     pub is_destroyed: bool,
     /// Whether its removal is an eviction that was requested of the API server, or its preemption: `DisruptionTarget`.
@@ -83,6 +85,36 @@ pub struct RequestedMigration {
     pub deadline: Timestamp,
     /// Whether it is asked for by compaction (M14).
     pub is_compaction: bool,
+    /// What persons have confirmed.
+    pub confirmed: Confirmed,
+}
+
+impl RequestedMigration {
+    /// What this request and another one for the same pod ask for together.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        let (a, b) = (self.confirmed, other.confirmed);
+        Self {
+            deadline: self.deadline.min(other.deadline),
+            is_compaction: self.is_compaction && other.is_compaction,
+            confirmed: Confirmed {
+                is_stopped: a.is_stopped || b.is_stopped,
+                may_activate: a.may_activate || b.may_activate,
+                may_shut_down: a.may_shut_down || b.may_shut_down,
+            },
+        }
+    }
+}
+
+/// What persons have confirmed of a migration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Confirmed {
+    /// That the pod is down (M7).
+    pub is_stopped: bool,
+    /// That clients may reach the new pod (M4).
+    pub may_activate: bool,
+    /// That the old pod may be shut down (M4).
+    pub may_shut_down: bool,
 }
 
 /// Whether a pod that is being removed stays until its containers have stopped (M11), by a finalizer of ours.
@@ -236,6 +268,11 @@ impl<'a> Pod<'a> {
     pub fn may_still_run(&self) -> bool {
         let has_finalizer = matches!(self.guard, Guard::Holding | Guard::Unproved);
         has_finalizer && !self.is_destroyed && matches!(self.life, Life::Terminating { .. })
+    }
+
+    /// What persons have confirmed of its migration; `None` if nobody asks for one.
+    pub(crate) fn confirmed(&self) -> Option<Confirmed> {
+        self.migration.map(|asked| asked.confirmed)
     }
 
     /// Whether the API server may be asked to change it.

@@ -1,6 +1,6 @@
 //! Which MigrationPolicy a set has (M1).
 
-use fedrs_api::{ShutdownTimeout, ValidMigrationPolicy, ValidShutdown};
+use fedrs_api::{ShutdownTimeout, ValidCopy, ValidMethod, ValidMigrationPolicy, ValidShutdown};
 
 /// The MigrationPolicy of a set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,7 +10,7 @@ pub enum Policy<'a> {
     None,
     /// The one that the set names does not exist, or is invalid: running pods stay until their deadlines.
     Unknown,
-    /// This one: pods move under their names (M5).
+    /// This one.
     Is(&'a ValidMigrationPolicy),
 }
 
@@ -19,6 +19,26 @@ impl Policy<'_> {
     pub(crate) fn shutdown(self) -> Option<ValidShutdown> {
         match self {
             Self::Is(policy) => policy.shutdown,
+            Self::None | Self::Unknown => None,
+        }
+    }
+
+    /// How pods are copied before they are removed (M2); `None` if they are not.
+    pub(crate) fn copy(self) -> Option<ValidCopy> {
+        match self.method() {
+            Some(ValidMethod::Copy(copy)) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// Whether persons shut pods down, and start them (M7).
+    pub(crate) fn is_manual(self) -> bool {
+        self.method() == Some(ValidMethod::Manual)
+    }
+
+    fn method(self) -> Option<ValidMethod> {
+        match self {
+            Self::Is(policy) => Some(policy.method),
             Self::None | Self::Unknown => None,
         }
     }

@@ -15,8 +15,10 @@ use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
+    copy,
     pod::{Life, Pod},
     set::Set,
+    shutdown,
     time::after,
 };
 
@@ -139,8 +141,8 @@ pub(crate) fn reconcile(
     (kept, places, positions)
 }
 
-/// Under `HandsUp` nothing takes the place of a pod that may still run, whoever removes it (M11): it is recorded as an eviction, as long
-/// as there are too few pods. One that was surplus has no place.
+/// Under `HandsUp` nothing takes the place of a pod that may still run, whoever removes it (M11), or that a person has to confirm or to start
+/// (M7, M12): it is recorded as an eviction, as long as there are too few pods. One that was surplus has no place.
 fn hold_places<'r>(
     set: &Set<'_>,
     pods: &[Pod<'_>],
@@ -160,14 +162,18 @@ fn hold_places<'r>(
             _ => eviction.is_some_and(|eviction| eviction.recreate.is_some()),
         }
     };
-    let kept = pods.iter().filter(|pod| {
+    let extra = copy::extra(&recorded);
+    let replicas = pods
+        .iter()
+        .filter(|pod| !extra.contains(pod.uid) && !extra.contains(pod.name));
+    let kept = replicas.clone().filter(|pod| {
         let is_removed = matches!(pod.life, Life::Terminating { .. });
         pod.is_live() || is_removed && has_place(pod, &recorded)
     });
     let free = set.replicas.saturating_sub(kept.count());
-    let held = pods
-        .iter()
-        .filter(|pod| pod.is_owned() && pod.may_still_run() && !has_place(pod, &recorded));
+    let held = replicas.filter(|pod| {
+        pod.is_owned() && shutdown::holds_place(set, pod) && !has_place(pod, &recorded)
+    });
     let mut held: Vec<_> = held.collect();
     held.sort_by_key(|pod| pod.uid);
     for pod in held.into_iter().take(free) {
@@ -175,17 +181,18 @@ fn hold_places<'r>(
         let eviction = evictions.entry(pod.uid.to_owned());
         let eviction = eviction.or_insert_with(|| EvictionRecord::begun(now));
         eviction.begun = true;
-        eviction.recreate = Some(move_of(pod));
+        eviction.recreate = Some(move_of(set, pod));
     }
     recorded
 }
 
 /// The place of a pod that is made again on another node (M5).
-pub(crate) fn move_of(pod: &Pod<'_>) -> RecreateRecord {
+pub(crate) fn move_of(set: &Set<'_>, pod: &Pod<'_>) -> RecreateRecord {
     RecreateRecord {
         name: pod.name.to_owned(),
         node: None,
         shard: pod.shard.map(str::to_owned),
+        gated: pod.is_gated || set.migration.is_manual() && pod.migration.is_some(),
     }
 }
 
@@ -273,7 +280,14 @@ fn is_over(
     match pod {
         // While clients leave it, nothing has happened to it, and it is unavailable until its gate is seen open.
         Some(pod) if pod.is_live() => {
-            pod.eviction.is_none() && (!eviction.begun || pod.is_draining())
+            let copy = eviction.copy.as_ref();
+            let is_there = |copy: &RecreateRecord| pods.iter().any(|pod| pod.name == copy.name);
+            let has_copy = copy.is_some_and(is_there);
+            pod.eviction.is_none() && !has_copy && (!eviction.begun || pod.is_draining())
+        }
+        // Its copy is the replica.
+        Some(pod) if eviction.begun && eviction.copy.is_some() => {
+            !matches!(pod.life, Life::Terminating { .. })
         }
         _ if !eviction.begun || blocks_until(set, eviction) <= now => true,
         Some(pod) if matches!(pod.life, Life::Terminating { .. }) => false,

@@ -11,7 +11,7 @@ use crate::{
     change::Patch,
     in_place::InPlaceRecord,
     observed_pod::ObservedPod,
-    plan::Action,
+    plan::{Action, Start},
     pod::{DRAINING, Gate, Guard, Pod},
     pod_template::{CompleteTemplate, SlotUse, hash_text, owner_reference},
     resize,
@@ -85,12 +85,16 @@ impl Requests<'_> {
                 name,
                 prefers,
                 shard,
+                start,
                 ..
             } => {
                 let name = (&**name, prefers.as_deref());
                 let mut body = self.template.pod(self.set, name, slots_in_use);
                 if let (Some(label), Some(shard)) = (self.shard_label, shard) {
                     body["metadata"]["labels"][label] = shard.as_str().into();
+                }
+                if *start == Start::Gated {
+                    body["spec"]["schedulingGates"] = json!([{ "name": names::START }]);
                 }
                 if self.adds_finalizer {
                     body["metadata"]["finalizers"] = json!([finalizers::SHUTDOWN]);

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 
 use crate::{
     account::Account,
+    copy::Copies,
     group::Member,
     leave::{self, NextStep},
     names::free_names,
     order::{RemovalRank, by_removal, first},
-    plan::{Action, CreateReason, PodWait, RemoveReason, Wait},
+    plan::{Action, CreateReason, PodWait, RemoveReason, Start, Wait},
     pod::{Life, Owner, Pod},
     record::Places,
     set::Set,
@@ -30,16 +31,17 @@ pub(crate) fn claim<'a>(pods: &'a [Pod<'a>]) -> impl Iterator<Item = Action<'a>>
     })
 }
 
-/// Creates pods: first those that are recreated, then those that are missing.
+/// Creates pods: first those that are recreated, then those that are missing, then copies.
 pub(crate) fn create<'a>(
     set: &Set<'_>,
     pods: &[Pod<'_>],
     account: &Account,
-    places: &Places,
+    (places, copies): (&Places, &Copies),
     slow_start: &SlowStart,
     now: Timestamp,
 ) -> (Vec<Action<'a>>, Option<Wait<'a>>) {
-    let wanted = places.vacant.len() + account.missing;
+    let copied = copies.missing(pods, slow_start);
+    let wanted = places.vacant.len() + account.missing + copied.len();
     if wanted == 0 {
         return (Vec::new(), None);
     }
@@ -47,7 +49,7 @@ pub(crate) fn create<'a>(
     let vacant = &places.vacant[..places.vacant.len().min(allowed)];
     let missing = account.missing.min(allowed - vacant.len());
     let kept = places.vacant.iter().map(|place| &*place.name);
-    let taken = slow_start.taken().chain(kept);
+    let taken = slow_start.taken().chain(kept).chain(copies.names());
     let count = vacant.len() + missing;
     let mut names = free_names(set, pods, taken, slow_start.unanswered(), count).into_iter();
     let mut actions = Vec::new();
@@ -62,6 +64,11 @@ pub(crate) fn create<'a>(
             name,
             prefers: place.node.clone(),
             shard: place.shard.clone(),
+            start: if place.gated {
+                Start::Gated
+            } else {
+                Start::AtOnce
+            },
             reason: CreateReason::Recreated,
         }));
     }
@@ -69,7 +76,20 @@ pub(crate) fn create<'a>(
         name,
         prefers: None,
         shard: None,
+        start: Start::AtOnce,
         reason: CreateReason::Missing,
+    }));
+    let rest = allowed.saturating_sub(actions.len());
+    actions.extend(copied.iter().take(rest).map(|copy| Action::Create {
+        name: copy.place.name.clone(),
+        prefers: None,
+        shard: copy.place.shard.clone(),
+        start: match copy.is_held {
+            _ if copy.place.gated => Start::Gated,
+            true => Start::Held,
+            false => Start::AtOnce,
+        },
+        reason: CreateReason::Copied,
     }));
     let waiting = wanted - actions.len();
     let wait = (waiting > 0).then(|| Wait::Creation {
@@ -113,7 +133,8 @@ fn crowded<'a>(members: &[Member<'a>]) -> Option<Removal<'a>> {
 
 /// The surplus, in the order of L21.
 fn first_surplus<'a>(members: &[Member<'a>], surplus: usize) -> Vec<Removal<'a>> {
-    let live = members.iter().filter(|member| member.pod.is_live());
+    let live = members.iter();
+    let live = live.filter(|member| member.pod.is_live() && !member.is_extra());
     let mut live: Vec<_> = live.collect();
     let removed = first(&mut live, surplus, by_removal).iter();
     let removed = removed.map(|member| {

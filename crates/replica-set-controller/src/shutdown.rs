@@ -36,6 +36,8 @@ pub(crate) enum Shutdown {
     },
     /// Its containers have not stopped in time: a person has to confirm that they have.
     HandsUp,
+    /// Its containers have stopped, which a person has to confirm (M7).
+    Unconfirmed,
     /// Nobody waits for a proof: it is removed as others are.
     NotAwaited,
 }
@@ -52,6 +54,7 @@ impl Shutdown {
         };
         Some(match (set.migration, set.migration.shutdown(), pod.guard) {
             (_, _, Guard::Absent) => Self::NotAwaited,
+            (_, _, Guard::Stopped) if awaits_confirmation(set, pod, now) => Self::Unconfirmed,
             (_, _, Guard::Stopped) => Self::Over,
             _ if pod.is_destroyed => released,
             (_, _, Guard::Unproved) if is_planted(PlantedBug::ForcedDeletionProves) => Self::Over,
@@ -69,6 +72,26 @@ impl Shutdown {
             }
         })
     }
+}
+
+/// Whether a person has to confirm that this pod is down, which has to leave its node: at its deadline, the proof is enough (M7, M15).
+fn awaits_confirmation(set: &Set<'_>, pod: &Pod<'_>, now: Timestamp) -> bool {
+    let is_unconfirmed = pod.migration.is_some_and(|asked| {
+        let is_confirmed = asked.confirmed.is_stopped || pod.is_destroyed;
+        !is_confirmed && now < asked.deadline
+    });
+    // One without a node has never run.
+    let has_run = pod.node.is_some();
+    set.migration.is_manual() && !set.is_deleted && has_run && is_unconfirmed
+}
+
+/// Whether nothing takes the place of this pod as long as it is there: it is being removed, and may still run, or persons move it, or have not
+/// started it.
+pub(crate) fn holds_place(set: &Set<'_>, pod: &Pod<'_>) -> bool {
+    let is_removed = matches!(pod.life, Life::Terminating { .. });
+    let is_manual = set.migration.is_manual() && pod.migration.is_some();
+    let is_moved = is_manual && pod.guard != Guard::Absent;
+    is_removed && (pod.is_gated || pod.may_still_run() || is_moved)
 }
 
 /// Until when the containers of a pod have to stop that is being removed since this time. Its node is taken at its deadline, whatever

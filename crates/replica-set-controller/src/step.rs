@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::{
     account::{Account, Budget, BudgetUser},
     carry_out::carry_out,
+    copy::{self, Copies},
     disruption::{self, Disruptions, Lending, Share},
     drain, evict, finalizer,
     group::{Group, Member, classify},
@@ -37,7 +38,9 @@ pub fn step<'a>(
 ) -> Plan<'a> {
     let mut next = Next::default();
     let (mut record, places, positions) = reconcile(set, pods, recorded, now);
-    let (members, counts) = classify(set, pods, (&record, &positions), &mut next, now);
+    let copies = Copies::of(set, pods, &record);
+    let recorded_pods = (&record, &positions, &copies);
+    let (members, counts) = classify(set, pods, recorded_pods, &mut next, now);
     let lending = Lending::of(set, disruptions, recorded);
     let account = Account::of(set, &members, &places, lending.withheld(set));
     let mut budget = Budget {
@@ -58,16 +61,21 @@ pub fn step<'a>(
         waits.extend((!set.is_deleted).then_some(Wait::Stopped));
     } else {
         actions.extend(scale::claim(pods));
-        let (created, waiting) = scale::create(set, pods, &account, &places, slow_start, now);
+        let of = (&places, &copies);
+        let (created, waiting) = scale::create(set, pods, &account, of, slow_start, now);
+        copy::rename_taken(set, pods, &mut record, slow_start);
         actions.extend(created);
         waits.extend(waiting);
         if let Some(at) = slow_start.retry_at(now) {
             next.at(at, now);
         }
         let outcome = (&mut actions, &mut waits);
-        let removed = scale::remove(set, &members, account.surplus, outcome, &mut next, now);
+        let mut removed = scale::remove(set, &members, account.surplus, outcome, &mut next, now);
+        let outcome = (&mut actions, &mut waits);
+        let time = (&mut next, now);
+        removed.extend(copies.remove_useless(set, &members, &mut budget, outcome, time));
 
-        let of = (set, &places);
+        let of = (set, pods, &places, slow_start);
         let outcome = (&mut budget, &mut waits);
         let evictions = evict::begin(of, &members, &mut record, outcome, &mut next, now);
         let unfinished = evict::unfinished(set, &members, &record, &mut waits, &mut next, now);
@@ -85,7 +93,7 @@ pub fn step<'a>(
 
         let rest = without(&removed, &members);
         let outcome = (&mut actions, &mut waits);
-        carry_out(set, &rest, &mut record, outcome, &mut next, now);
+        carry_out((set, &copies), &rest, &mut record, outcome, &mut next, now);
     }
     let share = Share {
         set,

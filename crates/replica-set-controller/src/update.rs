@@ -104,6 +104,7 @@ fn is_due(set: &Set<'_>, member: &Member<'_>, record: &LocalRecord) -> bool {
         pod.eviction.is_some()
     };
     member.is_outdated
+        && !member.is_extra()
         && member.group != Group::MarkedRemove
         && pod.is_owned()
         && !is_evicted
@@ -126,5 +127,6 @@ pub(crate) fn place_of(pod: &Pod<'_>) -> RecreateRecord {
         name: pod.name.to_owned(),
         node: node.map(|node| node.name.to_owned()),
         shard: pod.shard.map(str::to_owned),
+        gated: pod.is_gated,
     }
 }

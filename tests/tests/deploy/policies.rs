@@ -233,10 +233,11 @@ pub(crate) fn m11_users_confirm_as_themselves_and_only_with_the_right_to(host: &
     policy(host, "confirmations.yaml");
     create_namespace(host, "machines");
     for (user, verbs) in [
-        ("jane", json!(["get", "create", "patch", "confirm"])),
+        ("jane", json!(["get", "create", "patch", "confirm", "hold"])),
         ("john", json!(["get", "create", "patch"])),
     ] {
-        let rule = json!({ "apiGroups": ["fedrs.dev"], "resources": ["migrationrequests"], "verbs": verbs });
+        let resources = ["migrationrequests", "migrationpolicies"];
+        let rule = json!({ "apiGroups": ["fedrs.dev"], "resources": resources, "verbs": verbs });
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
             "metadata": { "name": user, "namespace": "machines" }, "rules": [rule],
@@ -294,6 +295,8 @@ pub(crate) fn m11_users_confirm_as_themselves_and_only_with_the_right_to(host: &
         "{}",
         output.errors
     );
+    m4_users_confirm_activation_and_shutdown_as_themselves(host);
+    m7_users_have_pods_wait_for_persons_only_with_the_right_to(host);
     // Whoever changes something else confirms nothing.
     let cancel = [
         "patch",
@@ -309,4 +312,72 @@ pub(crate) fn m11_users_confirm_as_themselves_and_only_with_the_right_to(host: &
         &["delete", "--filename=deploy/policies/confirmations.yaml"],
         "",
     );
+}
+
+fn m4_users_confirm_activation_and_shutdown_as_themselves(host: &Host) {
+    for field in ["activationConfirmedBy", "shutdownConfirmedBy"] {
+        let confirm = |user: &str, by: &str| {
+            let patch = format!("--patch={}", json!({ "spec": { field: by } }));
+            let (namespace, user) = ("--namespace=machines", format!("--as={user}"));
+            let patch = [
+                "patch",
+                "mreq",
+                "web",
+                namespace,
+                "--type=merge",
+                &patch,
+                &user,
+            ];
+            host.kubectl(&patch, "")
+        };
+        let output = confirm("john", "john");
+        let message = "user john may not confirm migrationrequests in namespace machines";
+        assert!(output.errors.contains(message), "{}", output.errors);
+        let output = confirm("jane", "john");
+        let message = format!("spec.{field} must be jane");
+        assert!(output.errors.contains(&message), "{}", output.errors);
+        assert!(confirm("jane", "jane").succeeded);
+        let output = confirm("jane", "john");
+        assert!(
+            output.errors.contains("stays confirmed"),
+            "{}",
+            output.errors
+        );
+    }
+}
+
+fn m7_users_have_pods_wait_for_persons_only_with_the_right_to(host: &Host) {
+    for (name, spec) in [
+        ("manual", json!({ "method": "Manual" })),
+        (
+            "hands-up",
+            json!({ "shutdown": { "onTimeout": "HandsUp" } }),
+        ),
+    ] {
+        let policy = json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationPolicy",
+            "metadata": { "name": name, "namespace": "machines" }, "spec": spec,
+        });
+        let create = |user: &str| {
+            let user = format!("--as={user}");
+            host.kubectl(&["create", "--filename=-", &user], &policy.to_string())
+        };
+        let output = create("john");
+        let message = "user john may not have pods wait for persons";
+        assert!(output.errors.contains(message), "{}", output.errors);
+        let output = create("jane");
+        assert!(output.succeeded, "{}", output.errors);
+        // Whoever changes something else does not need the right.
+        let patch = "--patch={\"spec\":{\"deadlineSeconds\":3600}}";
+        let change = [
+            "patch",
+            "mpol",
+            name,
+            "--namespace=machines",
+            "--type=merge",
+            patch,
+            "--as=john",
+        ];
+        host.must(&change, "");
+    }
 }

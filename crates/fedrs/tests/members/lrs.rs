@@ -20,10 +20,18 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// The controller knows these objects from the beginning on.
+    pub(crate) async fn start_with(objects: &[Value]) -> Self {
         let federation = Federation::start(&["a"]).await;
         let cluster = federation.member("a");
         for crd in fedrs_api::crd::local() {
             cluster.create(serde_json::to_value(crd).unwrap());
+        }
+        for object in objects {
+            cluster.create(object.clone());
         }
         let options = "--kubeconfig a.yaml --listen 127.0.0.1:0 --identity one";
         let controller = federation.start_fedrs(&format!("replica-set-controller {options}"));

@@ -7,6 +7,7 @@ mod approve_by_metrics;
 #[path = "../../../membership/tests/membership/clusters.rs"]
 mod clusters;
 mod commands;
+mod confirmations;
 mod controlled;
 mod discovery;
 mod federation;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use federated_rollout::Speed;
 use fedrs_api::{
-    MigrationPolicySpec, MinSecondsBetween, Shutdown, ShutdownTimeout, ValidMigrationPolicy,
+    MigrationMethod, MigrationPolicySpec, MinSecondsBetween, Shutdown, ShutdownTimeout,
+    ValidMigrationPolicy,
 };
 use proptest::prelude::*;
 use replica_set_controller::Eviction;
@@ -204,7 +205,7 @@ fn check_end(world: &mut World) {
     check_migrations(world);
 }
 
-fn policy(on_timeout: Option<ShutdownTimeout>) -> ValidMigrationPolicy {
+fn policy(on_timeout: Option<ShutdownTimeout>, method: MigrationMethod) -> ValidMigrationPolicy {
     let seconds = i32::try_from(BETWEEN).expect("it is small");
     let min_seconds_between = MinSecondsBetween {
         hardware: seconds,
@@ -217,6 +218,7 @@ fn policy(on_timeout: Option<ShutdownTimeout>) -> ValidMigrationPolicy {
             on_timeout,
             ..Shutdown::default()
         }),
+        method,
         ..MigrationPolicySpec::default()
     };
     ValidMigrationPolicy::check(&spec).expect("it is valid")
@@ -224,7 +226,10 @@ fn policy(on_timeout: Option<ShutdownTimeout>) -> ValidMigrationPolicy {
 
 fn any_policy() -> impl Strategy<Value = Option<ValidMigrationPolicy>> {
     let on_timeout = prop::option::of(prop::sample::select(ShutdownTimeout::ALL));
-    prop::option::of(on_timeout.prop_map(policy))
+    let method = prop::sample::select(&[MigrationMethod::Move, MigrationMethod::Copy][..]);
+    prop::option::of(
+        (on_timeout, method).prop_map(|(on_timeout, method)| policy(on_timeout, method)),
+    )
 }
 
 /// What becomes of pods and of their nodes.
@@ -348,7 +353,7 @@ proptest! {
     ) {
         let mut world = World::settled(replicas, budget, None);
         world.drain = drain;
-        world.adopt_policy(Some(policy(Some(on_timeout))));
+        world.adopt_policy(Some(policy(Some(on_timeout), MigrationMethod::Move)));
         for op in ops {
             apply(&mut world, op);
             check_phantoms(&world, on_timeout);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use replica_set_controller::{
     Action, CompleteTemplate, CreateReason, Gate, ObservedPod, Patch, Pod, RemovalRank,
-    RemoveReason, Request, Requests, Verb,
+    RemoveReason, Request, Requests, Start, Verb,
 };
 use serde_json::{Value, json};
 
@@ -87,6 +87,7 @@ fn l1_the_pods_of_one_plan_share_the_slots() {
         name: name.to_owned(),
         prefers: None,
         shard: None,
+        start: Start::AtOnce,
         reason: CreateReason::Missing,
     };
     let sent = requests.of(&["a", "b", "c", "d"].map(create));
@@ -104,6 +105,7 @@ fn m6_a_pod_that_moves_stays_in_its_shard() {
         name: "web-b".to_owned(),
         prefers: None,
         shard: Some("7".to_owned()),
+        start: Start::AtOnce,
         reason: CreateReason::Recreated,
     });
     assert_eq!(request.body["metadata"]["labels"]["shard"], "7");
@@ -116,6 +118,7 @@ fn m11_pods_get_and_lose_the_finalizer() {
         name: "web-b".to_owned(),
         prefers: None,
         shard: None,
+        start: Start::AtOnce,
         reason: CreateReason::Missing,
     });
     let ours = json!(["fedrs.dev/shutdown"]);
@@ -133,12 +136,32 @@ fn m11_pods_get_and_lose_the_finalizer() {
     }
 }
 
+/// Kubernetes' scheduler leaves it alone until somebody removes the gate.
+#[test]
+fn m12_a_pod_that_a_person_starts_has_the_scheduling_gate() {
+    for (start, gates) in [
+        (Start::Gated, json!([{ "name": "fedrs.dev/start" }])),
+        (Start::Held, Value::Null),
+        (Start::AtOnce, Value::Null),
+    ] {
+        let request = request(|_| Action::Create {
+            name: "web-b".to_owned(),
+            prefers: None,
+            shard: None,
+            start,
+            reason: CreateReason::Recreated,
+        });
+        assert_eq!(request.body["spec"]["schedulingGates"], gates);
+    }
+}
+
 #[test]
 fn l13_a_pod_is_created_by_its_name() {
     let request = request(|_| Action::Create {
         name: "web-b".to_owned(),
         prefers: None,
         shard: None,
+        start: Start::AtOnce,
         reason: CreateReason::Missing,
     });
     assert_eq!((request.verb, &*request.path), (Verb::Create, PODS));

@@ -95,6 +95,7 @@ pub(crate) fn pod(name: &'static str) -> Pod<'static> {
         migration: None,
         shard: None,
         guard: Guard::Absent,
+        is_gated: false,
         is_destroyed: false,
         is_disrupted: false,
         deletion_cost: 0,
@@ -230,6 +231,7 @@ pub(crate) fn recreating(name: &str) -> LocalRecord {
         name: name.to_owned(),
         node: Some("node".to_owned()),
         shard: None,
+        gated: false,
     };
     let update = UpdateRecord {
         from: Some(OTHER),

@@ -6,11 +6,13 @@
 )]
 
 mod changes;
+mod copies;
 mod disruption;
 mod evictions;
 mod fixtures;
 mod in_place;
 mod leave;
+mod manual;
 mod migrations;
 mod order;
 mod resizes;

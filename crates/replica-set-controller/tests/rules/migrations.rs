@@ -7,8 +7,8 @@ use fedrs_api::{
     RecreateRecord, ValidMigrationPolicy,
 };
 use replica_set_controller::{
-    Absence, Action, Eviction, EvictionBy, Life, MigrationStates, MigrationWait, Plan, Pod, Policy,
-    RequestedMigration, Set, Wait,
+    Absence, Action, Confirmed, Eviction, EvictionBy, Life, MigrationStates, MigrationWait, Plan,
+    Pod, Policy, RequestedMigration, Set, Wait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -42,6 +42,7 @@ fn asked(pod: Pod<'static>) -> Pod<'static> {
         migration: Some(RequestedMigration {
             deadline: at(WEEK),
             is_compaction: false,
+            confirmed: Confirmed::default(),
         }),
         ..pod
     }
@@ -51,6 +52,7 @@ fn compacted(pod: Pod<'static>) -> Pod<'static> {
     let migration = Some(RequestedMigration {
         deadline: at(WEEK),
         is_compaction: true,
+        confirmed: Confirmed::default(),
     });
     Pod {
         migration,
@@ -62,6 +64,7 @@ fn overdue(pod: Pod<'static>) -> Pod<'static> {
     let migration = Some(RequestedMigration {
         deadline: at(-1),
         is_compaction: false,
+        confirmed: Confirmed::default(),
     });
     Pod {
         migration,
@@ -86,6 +89,7 @@ fn moved(since: i64) -> LocalRecord {
         name: "a".to_owned(),
         node: None,
         shard: Some("1".to_owned()),
+        gated: false,
     };
     let eviction = EvictionRecord {
         recreate: Some(place),
@@ -358,6 +362,7 @@ fn m15_the_pod_whose_deadline_is_nearest_moves_first() {
         migration: Some(RequestedMigration {
             deadline: at(HOUR),
             is_compaction: false,
+            confirmed: Confirmed::default(),
         }),
         ..asked(pod("b"))
     };

@@ -3,7 +3,7 @@
 use fedrs_api::{AllowedChanges, LocalRecord};
 use replica_set_controller::{
     Action, CreateReason, Created, Disruptions, Gate, Life, Owner, Pod, PodWait, Readiness,
-    RemoveReason, Set, SlowStart, Wait, step,
+    RemoveReason, Set, SlowStart, Start, Wait, step,
 };
 use rstest::rstest;
 
@@ -293,6 +293,7 @@ fn l12_l13_a_pod_is_recreated_with_its_name_where_it_was() {
         name: "a".to_owned(),
         prefers: Some("node".to_owned()),
         shard: None,
+        start: Start::AtOnce,
         reason: CreateReason::Recreated,
     };
     assert_eq!(kept.actions, [create]);
@@ -325,6 +326,7 @@ fn c6_l12_a_pod_whose_name_is_taken_is_recreated_under_another() {
         name: name.clone(),
         prefers: Some("node".to_owned()),
         shard: Some("7".to_owned()),
+        start: Start::AtOnce,
         reason: CreateReason::Recreated,
     };
     assert_eq!(first.actions, [create]);

@@ -5,7 +5,7 @@ use fedrs_api::{
     ValidMigrationPolicy,
 };
 use replica_set_controller::{
-    Action, Eviction, Guard, MigrationStates, Node, Owner, Pod, PodWait, Policy,
+    Action, Confirmed, Eviction, Guard, MigrationStates, Node, Owner, Pod, PodWait, Policy,
     RequestedMigration, Set, Wait,
 };
 use rstest::rstest;
@@ -57,6 +57,7 @@ fn moving() -> LocalRecord {
         name: "a".to_owned(),
         node: None,
         shard: None,
+        gated: false,
     };
     let eviction = EvictionRecord {
         recreate: Some(place),
@@ -259,6 +260,7 @@ fn m15_the_deadline_ends_the_wait_for_the_containers_but_not_for_a_person() {
         migration: Some(RequestedMigration {
             deadline: at(-1),
             is_compaction: false,
+            confirmed: Confirmed::default(),
         }),
         ..pod
     };

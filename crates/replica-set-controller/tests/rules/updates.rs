@@ -38,6 +38,7 @@ fn l16_all_groups_but_ready_use_the_budget(
         missing: 0,
         surplus: 0,
         leaving: 0,
+        extra: 0,
     };
     assert_eq!(plan.account, expected);
 }

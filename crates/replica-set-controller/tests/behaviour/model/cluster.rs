@@ -495,6 +495,7 @@ impl Seen {
             migration: None,
             shard: None,
             guard: pod.guard(),
+            is_gated: false,
             is_destroyed: pod.is_destroyed,
             is_disrupted: pod.is_disrupted,
             deletion_cost: 0,
