@@ -110,8 +110,8 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
             Some(pod) if matches!(pod.life, Life::Terminating { .. }) => {
                 let (phase, until, awaits) = self.removed(pod);
                 MigrationState {
-                    until,
                     awaits,
+                    until,
                     ..state(phase, None)
                 }
             }
