@@ -44,6 +44,10 @@ pub enum PlantedBug {
     ForcedDeletionProves,
     /// A pod that others have removed is replaced at once, though it may still run and its policy waits.
     PlaceOfRunningPodTaken,
+    /// A pod that is copied is removed before its copy is available.
+    CopyNotAwaited,
+    /// A pod that persons have to shut down is moved without them.
+    PersonNotAwaited,
     /// When a member is listed again, discovery begins by forgetting its endpoints.
     EndpointsForgottenByRelist,
     /// Endpoints that go while the watch of a member is away stay after the next list.
@@ -52,7 +56,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::UnknownMembersBySpec,
         Self::ReturnedPodsBelieved,
         Self::CapacityFromLeavingPods,
@@ -70,6 +74,8 @@ impl PlantedBug {
         Self::EvictionsBesideTheBudget,
         Self::ForcedDeletionProves,
         Self::PlaceOfRunningPodTaken,
+        Self::CopyNotAwaited,
+        Self::PersonNotAwaited,
         Self::EndpointsForgottenByRelist,
         Self::EndpointsKeptByRelist,
     ];

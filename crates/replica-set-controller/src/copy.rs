@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use fedrs_api::{LocalRecord, RecreateRecord, ValidCopy};
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::Budget,
@@ -162,7 +163,8 @@ pub(crate) fn may_replace(
     };
     let is_copy = |other: &&Member<'_>| other.pod.name == copy.name && other.pod.is_owned();
     let found = members.iter().find(is_copy);
-    let is_available = found.is_some_and(|copy| copy.group == Group::Ready);
+    let is_available = found.is_some_and(|copy| copy.group == Group::Ready)
+        || is_planted(PlantedBug::CopyNotAwaited);
     eviction.is_some_and(|eviction| eviction.begun) || is_available && !is_kept(set, member.pod)
 }
 

@@ -152,7 +152,10 @@ fn decide<'a>(
         let place = has_room.then(|| copy::place(set, pods, member.pod, (record, slow_start)));
         let wait = Decision::Wait(MigrationWait::Copies { limit });
         return place.flatten().map_or(wait, Decision::Copy);
-    } else if set.migration.is_manual() && !member.pod.is_destroyed {
+    } else if set.migration.is_manual()
+        && !member.pod.is_destroyed
+        && !is_planted(PlantedBug::PersonNotAwaited)
+    {
         // A person takes nothing back that is lent to evictions of others.
         let has_room = account.in_use.saturating_add(cost(member)) <= account.limit;
         let is_free = cost(member) == 0 || has_room;

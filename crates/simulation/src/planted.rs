@@ -43,7 +43,7 @@ enum Mode {
     Discovery,
 }
 
-const BUGS: [Planted; 19] = {
+const BUGS: [Planted; 21] = {
     const fn of(bug: PlantedBug, seed: u64, violates: &'static [Invariant]) -> Planted {
         Planted {
             bug,
@@ -93,6 +93,8 @@ const BUGS: [Planted; 19] = {
         of_local(B::EvictionsBesideTheBudget, 7, &[I::Budget]),
         of_local(B::ForcedDeletionProves, 122, &[I::Proof]),
         of_local(B::PlaceOfRunningPodTaken, 156, &[I::Proof]),
+        of_local(B::CopyNotAwaited, 1, &[I::Budget]),
+        of_local(B::PersonNotAwaited, 1, &[I::Proof]),
         of_discovery(B::EndpointsForgottenByRelist, 3, LOST),
         of_discovery(B::EndpointsKeptByRelist, 10, &[I::TrueEndpoints]),
     ]

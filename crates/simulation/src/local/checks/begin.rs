@@ -9,7 +9,7 @@ use fedrs_api::LocalRecord;
 use sim_cluster::Change;
 
 use super::{
-    migrations::too_soon,
+    migrations::{before_copy, too_soon},
     observed::Observed,
     pod::uid,
     set::{Set, has_begun, record},
@@ -22,11 +22,15 @@ pub(super) fn of_status(observed: &Observed, change: &Change) -> Option<Violatio
     let set = observed.sets.get(&uid)?;
     let record = record(new)?;
     let begin = begins(set, &record);
+    if let Some(text) = too_soon(observed, set, &record) {
+        let invariant = Invariant::Speed;
+        return Some(Violation { invariant, text });
+    }
     if begin.is_empty() {
         return None;
     }
-    if let Some(text) = too_soon(observed, set, &record) {
-        let invariant = Invariant::Speed;
+    if let Some(text) = before_copy(observed, (&uid, set), &record) {
+        let invariant = Invariant::Budget;
         return Some(Violation { invariant, text });
     }
     let name = &set.name;

@@ -1,7 +1,7 @@
 //! Pods lose the finalizer once they have stopped, and nothing takes their place before (M11); migrations do not follow each other too soon
 //! (M14).
 
-use fedrs_api::{LocalRecord, ShutdownTimeout};
+use fedrs_api::{LocalRecord, ShutdownTimeout, ValidMethod};
 use sim_cluster::Change;
 
 use super::{
@@ -14,8 +14,10 @@ use crate::checks::{Invariant, Violation};
 
 /// What is wrong with a write of a pod.
 pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> {
-    let on_timeout = observed.policy.as_ref()?.shutdown?.on_timeout;
+    let policy = observed.policy.as_ref()?;
+    let on_timeout = policy.shutdown?.on_timeout;
     let text = match Kind::of(change) {
+        Kind::Remove if policy.method == ValidMethod::Manual => without_person(observed, change),
         Kind::Create if on_timeout == ShutdownTimeout::HandsUp => taken_place(observed, change),
         Kind::Other if on_timeout != ShutdownTimeout::Evict => unproved(observed, change),
         _ => None,
@@ -42,13 +44,27 @@ fn unproved(observed: &Observed, change: &Change) -> Option<String> {
     is_wanted.then(|| format!("{} loses its finalizer, and may still run", pod.name))
 }
 
+/// A pod is moved that a person has to shut down (M7): its deadline has not passed, and its machine is not destroyed.
+fn without_person(observed: &Observed, change: &Change) -> Option<String> {
+    let old = change.old.as_deref()?;
+    let (owner, _) = controller(old)?;
+    let record = &observed.sets.get(&owner)?.record;
+    let pod = observed.pods.get(&uid(old))?;
+    let eviction = record.evictions.get(&uid(old))?;
+    let is_move = eviction.begun && !eviction.forced && !record.updates.contains_key(&uid(old));
+    let is_known = observed.destroyed.contains(&pod.node);
+    let is_running = super::pod::is_live(old);
+    (is_move && is_running && !is_known)
+        .then(|| format!("{} is removed, and no person has shut it down", pod.name))
+}
+
 /// A pod is created though as many pods as there should be run, or may.
 fn taken_place(observed: &Observed, change: &Change) -> Option<String> {
     let (owner, _) = controller(change.new.as_deref()?)?;
     let set = observed.sets.get(&owner)?;
     let since = observed.lag.since();
     let most = set.spec.since(since).map(|spec| spec.replicas).max();
-    let most = most.unwrap_or_default();
+    let most = most.unwrap_or_default() + observed.most_copies();
     let pods = observed.pods_of(&owner, set).filter(|(_, pod)| {
         let is_known = pod.is_created_by_set || pod.changed <= since;
         let may_run = pod.is_live || pod.is_held && !observed.destroyed.contains(&pod.node);
@@ -62,6 +78,31 @@ fn taken_place(observed: &Observed, change: &Change) -> Option<String> {
     (held > 0 && count > most).then(|| {
         let name = &set.name;
         format!("{name}: a pod is created, and {held} pods that are removed may still run: {count} of {most}")
+    })
+}
+
+/// The eviction of a pod begins before its copy is available (M3), and its deadline has not passed.
+pub(super) fn before_copy(
+    observed: &Observed,
+    (owner, set): (&str, &Set),
+    record: &LocalRecord,
+) -> Option<String> {
+    let since = observed.lag.since();
+    let min_ready = set.spec.now().min_ready;
+    let is_available = |name: &str| {
+        let mut pods = observed.pods_lately_of(owner, set, since);
+        pods.any(|(_, pod)| pod.name == name && pod.may_be_available(since, min_ready))
+    };
+    let begun = record.evictions.iter();
+    let mut begun = begun.filter(|(uid, eviction)| {
+        let is_running = observed.pods.get(*uid).is_some_and(|pod| pod.is_live);
+        eviction.begun && !eviction.forced && !set.has_begun(uid) && is_running
+    });
+    begun.find_map(|(_, eviction)| {
+        let copy = &eviction.copy.as_ref()?.name;
+        let name = &set.name;
+        (!is_available(copy))
+            .then(|| format!("{name}: a pod is removed, and its copy {copy} is not available"))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fedrs_api::{MigrationPolicySpec, ValidMigrationPolicy};
+use fedrs_api::{MigrationPolicySpec, ValidMethod, ValidMigrationPolicy};
 use serde_json::Value;
 use sim_cluster::Change;
 use tokio::time::Instant;
@@ -42,6 +42,15 @@ impl Observed {
     /// Whether the sets have a policy.
     pub(in crate::local) fn has_policy(&self) -> bool {
         self.policy.is_some()
+    }
+
+    /// How many pods more than the replicas there may be of each set (M2).
+    pub(super) fn most_copies(&self) -> usize {
+        let method = self.policy.as_ref().map(|policy| policy.method);
+        match method {
+            Some(ValidMethod::Copy(copy)) => copy.max_at_once,
+            _ => 0,
+        }
     }
 
     /// Something has changed.

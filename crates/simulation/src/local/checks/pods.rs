@@ -56,7 +56,7 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
 fn surplus(observed: &Observed, owner: &str, set: &Set) -> Option<String> {
     let since = observed.lag.since();
     let most = set.spec.since(since).map(|spec| spec.replicas).max();
-    let most = most.unwrap_or_default();
+    let most = most.unwrap_or_default() + observed.most_copies();
     let pods = observed.pods_of(owner, set);
     // Those that have just come to the set otherwise may not be known.
     let known = pods.filter(|(_, pod)| {

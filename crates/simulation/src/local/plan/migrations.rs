@@ -43,7 +43,29 @@ fn policy(random: &mut StdRng) -> Value {
             "onTimeout": (["Evict", "HandsUp", "HandsUp", "Replace"].choose(random)),
         });
     }
+    add_method(&mut spec, random);
     spec
+}
+
+/// How pods leave: most of them move (M1).
+fn add_method(spec: &mut Value, random: &mut StdRng) {
+    match random.random_range(0..20) {
+        0..5 => {
+            spec["method"] = "Copy".into();
+            spec["copy"] = json!({
+                "maxAtOnce": (random.random_range(1..4)),
+                "confirmBeforeActivation": (random.random_bool(0.3)),
+                "confirmBeforeShutdown": (random.random_bool(0.3)),
+            });
+        }
+        5..9 => {
+            spec["method"] = "Manual".into();
+            if spec["shutdown"].is_object() {
+                spec["shutdown"]["onTimeout"] = "HandsUp".into();
+            }
+        }
+        _ => {}
+    }
 }
 
 fn action(sets: &[&str], nodes: u32, random: &mut StdRng) -> LocalAction {

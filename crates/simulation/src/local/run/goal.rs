@@ -41,6 +41,7 @@ pub(super) async fn check(runner: &mut Runner) {
             return runner.fail(Invariant::Reached, reason);
         }
         runner.confirm().await;
+        runner.start_all().await;
         runner.wait_until(Instant::now() + APART).await;
     }
     runner
@@ -51,6 +52,7 @@ pub(super) async fn check(runner: &mut Runner) {
         let asked = Instant::now() + SHUTDOWN;
         while Instant::now() < asked {
             runner.confirm().await;
+            runner.start_all().await;
             runner.wait_until(Instant::now() + APART).await;
         }
     }

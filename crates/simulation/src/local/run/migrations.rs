@@ -1,11 +1,12 @@
 //! What persons do with migrations, and what becomes of machines.
 
+use fedrs_api::AwaitedAction;
 use http::Method;
 use serde_json::{Value, json};
-use sim_cluster::Object;
+use sim_cluster::{Object, kinds};
 
 use super::{
-    super::{MIGRATIONS_PATH, NAMESPACE, POLICIES_PATH, plan::LocalAction},
+    super::{MIGRATIONS_PATH, NAMESPACE, PODS_PATH, POLICIES_PATH, plan::LocalAction},
     runner::{Runner, node_name},
 };
 
@@ -71,22 +72,59 @@ impl Runner {
         self.request(Method::POST, MIGRATIONS_PATH, &object).await;
     }
 
-    /// Persons look at the machines of the pods that they are asked for, and confirm what is destroyed.
-    pub(super) async fn confirm(&self) {
+    /// Persons do what MigrationRequests wait for: they look at machines, shut pods down, confirm and start them.
+    pub(super) async fn confirm(&mut self) {
         for request in self.requests() {
             let status = &request["status"];
+            let awaits = status["awaits"].as_str();
+            let Some(awaits) = awaits.and_then(AwaitedAction::parse) else {
+                continue;
+            };
             let node = text(&status["node"]);
             let is_destroyed = self
                 .recorder
                 .observe(|observed| observed.destroyed.contains(&node));
-            if status["phase"] != "HandsUp" || !is_destroyed {
-                continue;
+            if awaits != AwaitedAction::ConfirmDestroyed || is_destroyed {
+                self.count(&format!("persons: {awaits}"));
             }
-            let confirmation = json!({ "confirmedBy": "jane", "machineIsDestroyed": true });
-            let patch = json!({ "spec": { "confirmation": confirmation } });
+            let stopped = |is_destroyed: bool| json!({ "confirmation": { "confirmedBy": "jane", "machineIsDestroyed": is_destroyed } });
+            let spec = match awaits {
+                AwaitedAction::ConfirmDestroyed if !is_destroyed => continue,
+                AwaitedAction::ShutDown if !is_destroyed => {
+                    let path = format!("{PODS_PATH}/{}", text(&request["spec"]["podName"]));
+                    let uid = json!({ "preconditions": { "uid": status["podUid"] } });
+                    self.request(Method::DELETE, &path, &uid).await;
+                    continue;
+                }
+                AwaitedAction::Start => {
+                    self.start_pod(&text(&status["newPod"])).await;
+                    continue;
+                }
+                AwaitedAction::ShutDown
+                | AwaitedAction::ConfirmStopped
+                | AwaitedAction::ConfirmDestroyed => stopped(is_destroyed),
+                AwaitedAction::ConfirmActivation => json!({ "activationConfirmedBy": "jane" }),
+                AwaitedAction::ConfirmShutdown => json!({ "shutdownConfirmedBy": "jane" }),
+            };
             let path = format!("{MIGRATIONS_PATH}/{}", text(&request["metadata"]["name"]));
+            let patch = json!({ "spec": spec });
             self.request(Method::PATCH, &path, &patch).await;
         }
+    }
+
+    /// Persons start all pods that are not: also those whose requests have ended.
+    pub(super) async fn start_all(&self) {
+        for pod in self.cluster.api().list(&kinds::PODS, Some(NAMESPACE)) {
+            if pod["spec"]["schedulingGates"].is_array() {
+                self.start_pod(&text(&pod["metadata"]["name"])).await;
+            }
+        }
+    }
+
+    async fn start_pod(&self, pod: &str) {
+        let path = format!("{PODS_PATH}/{pod}");
+        let patch = json!({ "spec": { "schedulingGates": [] } });
+        self.request(Method::PATCH, &path, &patch).await;
     }
 
     /// All MigrationRequests.
