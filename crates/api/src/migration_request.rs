@@ -14,7 +14,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{closed_set::closed_set, compact::is_default, rules::immutable};
+use crate::{
+    closed_set::closed_set, compact::is_default, notify::NotificationStatus, rules::immutable,
+};
 
 closed_set! {
     /// Who asks a pod to leave its node.
@@ -191,6 +193,9 @@ pub struct MigrationRequestStatus {
     /// What it waits for, or why it ended.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// What holds it up before it has begun: a CamelCase word. Another version may write others.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// When what it waits for ends, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
@@ -219,6 +224,9 @@ pub struct MigrationRequestStatus {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<MigrationStep>,
+    /// Which notifications were acknowledged (M8); absent before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notified: Option<NotificationStatus>,
 }
 
 /// A phase that was reached.
@@ -247,6 +255,13 @@ impl MigrationRequestStatus {
             // The first ones say when it was requested.
             self.history.remove(MAX_STEPS / 2);
         }
+    }
+
+    /// Since when a person has to confirm something, or it does not go on; `None` if nobody has to.
+    #[must_use]
+    pub fn needs_confirmation_since(&self) -> Option<jiff::Timestamp> {
+        let last = self.history.last()?;
+        (last.phase == MigrationPhase::HandsUp).then_some(last.at.0)
     }
 
     /// When it ended; `None` if it has not.

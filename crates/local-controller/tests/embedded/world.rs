@@ -7,7 +7,8 @@ use fedrs_api::names;
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
 use local_controller::{
-    LEASE, LocalController, LocalControllerConfig, LocalMetrics, MigrationConfig, Running, rbac,
+    LEASE, LocalController, LocalControllerConfig, LocalMetrics, MigrationConfig, Running,
+    Webhooks, rbac,
 };
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
@@ -165,6 +166,7 @@ impl World {
             },
             clock: Clock::new(move || now + started.elapsed()),
             seed: 7,
+            webhooks: Webhooks::unreachable(),
             metrics: LocalMetrics::default(),
             fence: Fence::open(),
         };

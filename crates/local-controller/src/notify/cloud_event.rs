@@ -1,0 +1,105 @@
+//! The body of a notification: a CloudEvent 1.0 in its structured JSON format.
+
+use fedrs_api::MigrationRequestStatus;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::due::{Due, Kind};
+use crate::migration_object::RequestObject;
+
+/// The media type of the body.
+pub(super) const CONTENT_TYPE: &str = "application/cloudevents+json; charset=utf-8";
+/// Who sends it; the name of the cluster follows, if it has one.
+const SOURCE: &str = "/fedrs.dev/replica-set-controller";
+
+/// A CloudEvent. docs/migrations.md documents its fields.
+#[derive(Debug, Serialize)]
+pub(super) struct CloudEvent<'a> {
+    specversion: &'static str,
+    pub(super) id: String,
+    source: String,
+    r#type: String,
+    subject: String,
+    time: Timestamp,
+    datacontenttype: &'static str,
+    data: Data<'a>,
+}
+
+/// What it is about, as of when it is sent.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    cluster: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    uid: &'a str,
+    pod: &'a str,
+    node: &'a str,
+    replica_set: &'a str,
+    cause: &'static str,
+    reason: &'a str,
+    phase: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<Timestamp>,
+    new_pod: &'a str,
+    new_node: &'a str,
+    /// What a person has to do: `Confirmation` or `Nothing`.
+    needs: &'static str,
+    /// The number of the reminder, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reminder: Option<i32>,
+}
+
+/// The event that `due` of `request` is due, with its status as it is now.
+pub(super) fn cloud_event<'a>(
+    cluster: &'a str,
+    request: &'a RequestObject,
+    status: &'a MigrationRequestStatus,
+    due: Due,
+) -> CloudEvent<'a> {
+    let (namespace, name) = request.id();
+    let spec = &request.0.spec;
+    let needs_person = status.needs_confirmation_since().is_some();
+    CloudEvent {
+        specversion: "1.0",
+        id: due.kind.id(request.uid()),
+        source: if cluster.is_empty() {
+            SOURCE.to_owned()
+        } else {
+            format!("{SOURCE}/{cluster}")
+        },
+        r#type: format!("dev.fedrs.migration.{}", due.kind.word()),
+        subject: format!("{namespace}/{name}"),
+        time: due.time,
+        datacontenttype: "application/json",
+        data: Data {
+            cluster,
+            namespace,
+            name,
+            uid: request.uid(),
+            pod: request.pod_name(),
+            node: &status.node,
+            replica_set: &status.replica_set,
+            cause: spec.cause.as_str(),
+            reason: &spec.reason,
+            phase: status.phase.map_or("", fedrs_api::MigrationPhase::as_str),
+            message: &status.message,
+            until: status.until.as_ref().map(|until| until.0),
+            deadline: status.deadline.as_ref().map(|deadline| deadline.0),
+            new_pod: &status.new_pod,
+            new_node: &status.new_node,
+            needs: if needs_person {
+                "Confirmation"
+            } else {
+                "Nothing"
+            },
+            reminder: match due.kind {
+                Kind::Reminder(number) => Some(number),
+                Kind::Opened | Kind::Closed => None,
+            },
+        },
+    }
+}
