@@ -113,3 +113,122 @@ pub(super) fn acknowledged(
     }
     notified
 }
+
+#[cfg(test)]
+mod tests {
+    use fedrs_api::MigrationPhase as Phase;
+
+    use super::*;
+
+    const REMIND: Duration = Duration::from_secs(1000);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn time(second: Option<i64>) -> Option<Time> {
+        second.map(|second| Time(at(second)))
+    }
+
+    #[test]
+    fn m8_what_is_due() {
+        use Phase::{Done, HandsUp, Placing, WaitingForBudget};
+        // Phase and since when; opened, reminders, asked; now; what is due, and since when.
+        for (phase, notified, now, expected) in [
+            ((WaitingForBudget, 5), None, 6, Some((Kind::Opened, 0))),
+            (
+                (WaitingForBudget, 5),
+                Some((None, 0, None)),
+                6,
+                Some((Kind::Opened, 0)),
+            ),
+            ((WaitingForBudget, 5), Some((Some(6), 0, None)), 9_000, None),
+            (
+                (HandsUp, 500),
+                Some((Some(6), 0, None)),
+                500,
+                Some((Kind::Reminder(1), 500)),
+            ),
+            ((HandsUp, 500), Some((Some(6), 1, Some(510))), 1509, None),
+            (
+                (HandsUp, 500),
+                Some((Some(6), 1, Some(510))),
+                1510,
+                Some((Kind::Reminder(2), 1510)),
+            ),
+            // It was opened when a person was needed already.
+            ((HandsUp, 500), Some((Some(510), 0, Some(510))), 600, None),
+            (
+                (HandsUp, 500),
+                Some((Some(510), 0, Some(510))),
+                1510,
+                Some((Kind::Reminder(1), 1510)),
+            ),
+            // A person was needed before, too.
+            (
+                (HandsUp, 500),
+                Some((Some(6), 3, Some(400))),
+                501,
+                Some((Kind::Reminder(4), 500)),
+            ),
+            ((Placing, 600), Some((Some(6), 1, Some(510))), 9_000, None),
+            (
+                (Done, 700),
+                Some((Some(6), 1, Some(510))),
+                700,
+                Some((Kind::Closed, 700)),
+            ),
+            ((Done, 700), None, 700 + 3599, Some((Kind::Opened, 0))),
+            ((Done, 700), None, 700 + 3600, None),
+            // The webhook was away all the time.
+            (
+                (Done, 700),
+                Some((None, 0, None)),
+                90_000,
+                Some((Kind::Opened, 0)),
+            ),
+        ] {
+            let mut status = MigrationRequestStatus::default();
+            status.reach(phase.0, at(phase.1));
+            status.notified = notified.map(|(opened, reminders, asked)| NotificationStatus {
+                opened: time(opened),
+                reminders,
+                asked: time(asked),
+                ..NotificationStatus::default()
+            });
+            let due = due(at(0), &status, REMIND, at(now));
+            let expected = expected.map(|(kind, time)| Due {
+                kind,
+                time: at(time),
+            });
+            assert_eq!(due, expected, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn m8_nothing_is_due_before_the_controller_knows_the_request_and_after_the_ticket_is_closed() {
+        let mut status = MigrationRequestStatus::default();
+        assert_eq!(due(at(0), &status, REMIND, at(10)), None);
+        status.reach(Phase::Done, at(20));
+        for kind in [Kind::Opened, Kind::Closed] {
+            let due = due(at(0), &status, REMIND, at(30)).unwrap();
+            assert_eq!(due.kind, kind);
+            status.notified = Some(acknowledged(&status, kind, at(30)));
+        }
+        assert_eq!(due(at(0), &status, REMIND, at(30)), None);
+    }
+
+    #[test]
+    fn m8_a_process_whose_clock_is_behind_asks_once() {
+        let mut status = MigrationRequestStatus::default();
+        status.reach(Phase::HandsUp, at(500));
+        status.notified = Some(acknowledged(&status, Kind::Opened, at(490)));
+        assert_eq!(due(at(0), &status, REMIND, at(600)), None);
+    }
+
+    #[test]
+    fn m8_each_notification_has_its_id() {
+        let ids = [Kind::Opened, Kind::Reminder(2), Kind::Closed].map(|kind| kind.id("1a2b"));
+        assert_eq!(ids, ["1a2b.opened", "1a2b.reminder.2", "1a2b.closed"]);
+    }
+}

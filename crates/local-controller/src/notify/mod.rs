@@ -12,6 +12,8 @@
 mod cloud_event;
 mod config;
 mod due;
+#[cfg(test)]
+mod interleavings;
 mod memory;
 mod metrics;
 mod notifier;

@@ -86,16 +86,36 @@ impl Notifier {
         (began, watched): (Instant, &Watched),
     ) -> Vec<Done> {
         let mut all = Vec::new();
-        for job in jobs {
+        let mut jobs = jobs.into_iter();
+        while began.elapsed() <= TURN
+            && let Some(job) = jobs.next()
+        {
             let done = self.carry_out(job, &host).await;
             watched.beat();
             let has_failed = done.result == Sent::Failed;
             all.push(done);
-            if has_failed || began.elapsed() > TURN {
+            if has_failed {
+                self.mark(jobs, &host, watched).await;
                 break;
             }
         }
         all
+    }
+
+    /// Writes that these wait for the webhook, once: somebody is to be notified of them, however long ago they have ended then.
+    async fn mark(&self, jobs: impl Iterator<Item = Job>, host: &str, watched: &Watched) {
+        let began = Instant::now();
+        for job in jobs.filter(|job| job.status.notified.is_none()) {
+            if began.elapsed() > TURN {
+                break;
+            }
+            let notified = NotificationStatus {
+                failure: format!("webhook {host}: other notifications fail"),
+                ..NotificationStatus::default()
+            };
+            self.write(&job.request, &notified).await;
+            watched.beat();
+        }
     }
 
     async fn carry_out(&self, job: Job, host: &str) -> Done {
@@ -151,20 +171,10 @@ impl Notifier {
         result
     }
 
-    /// Tells of a failure, once. Returns the status that says so, unless it does already.
+    /// Tells of a failure. Returns the status that says so, unless it does already.
     fn failed(&self, job: &Job, error: &WebhookError) -> Option<NotificationStatus> {
         let failure = format!("webhook {}: {error}", host_of(&job.target));
-        let mut notified = job.status.notified.clone().unwrap_or_default();
-        if notified.failure == failure {
-            return None;
-        }
         let (namespace, name) = job.request.id();
-        tracing::warn!(
-            namespace,
-            name,
-            failure,
-            "failed to notify of a migration; trying again"
-        );
         let involved = InvolvedObject {
             api_version: names::API_VERSION,
             kind: "MigrationRequest",
@@ -174,8 +184,20 @@ impl Notifier {
         };
         let event = Event::warning(MigrationEventReason::FailedNotification, failure.clone());
         self.recorder.record(&involved, event);
-        notified.failure = failure;
-        Some(notified)
+        let notified = job.status.notified.clone().unwrap_or_default();
+        if notified.failure == failure {
+            return None;
+        }
+        tracing::warn!(
+            namespace,
+            name,
+            failure,
+            "failed to notify of a migration; trying again"
+        );
+        Some(NotificationStatus {
+            failure,
+            ..notified
+        })
     }
 
     /// Writes what is acknowledged, which nobody else writes. Returns whether it is written, or there is no request any more.
