@@ -103,3 +103,57 @@ pub(super) fn cloud_event<'a>(
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fedrs_api::{MigrationPhase, MigrationRequest};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The receiver in examples/ is tested with the same event.
+    #[test]
+    fn m8_the_event_is_that_of_the_example() {
+        const UID: &str = "5d3ab0f2-31f6-4b0e-9d0a-6a4d1f5c7e21";
+        let example = include_str!("../../../../examples/tickets/opened.json");
+        let example: Value = serde_json::from_str(example).unwrap();
+        let time = |time: &str| -> Timestamp { time.parse().unwrap() };
+        let object: MigrationRequest = serde_json::from_value(json!({
+            "metadata": { "namespace": "shop", "name": "web-0a1b2-x7k2p", "uid": UID },
+            "spec": { "podName": "web-0a1b2", "cause": "Person", "reason": "the disk makes noises" },
+            "status": {
+                "phase": "WaitingForBudget",
+                "message": "minSecondsBetween of the policy: the last migration is too recent",
+                "until": "2027-01-15T09:00:00Z", "deadline": "2027-01-22T08:00:00Z",
+                "replicaSet": "web", "node": "n1",
+            },
+        }))
+        .unwrap();
+        let request: RequestObject = serde_json::from_value(json!(object)).unwrap();
+        let mut status = object.status.unwrap();
+        let due = Due {
+            kind: Kind::Opened,
+            time: time("2027-01-15T08:00:00Z"),
+        };
+        let event = cloud_event("eu", &request, &status, due);
+        assert_eq!(json!(event), example);
+        status.phase = None;
+        status.reach(MigrationPhase::HandsUp, time("2027-01-15T10:00:00Z"));
+        let due = Due {
+            kind: Kind::Reminder(2),
+            time: time("2027-01-17T10:00:00Z"),
+        };
+        let event = json!(cloud_event("", &request, &status, due));
+        for (pointer, expected) in [
+            ("/id", json!(format!("{UID}.reminder.2"))),
+            ("/source", json!("/fedrs.dev/replica-set-controller")),
+            ("/type", json!("dev.fedrs.migration.reminder")),
+            ("/time", json!("2027-01-17T10:00:00Z")),
+            ("/data/needs", json!("Confirmation")),
+            ("/data/reminder", json!(2)),
+            ("/data/phase", json!("HandsUp")),
+        ] {
+            assert_eq!(event.pointer(pointer), Some(&expected), "{pointer}");
+        }
+    }
+}
