@@ -1,5 +1,10 @@
 //! `fedrs migrate` and `fedrs migrations` against a cluster with the controller of LocalReplicaSets, as a process.
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Child,
+};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -60,12 +65,58 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     assert!(open.contains("the last migration is too recent"), "{open}");
     assert!(!open.contains("Done"), "{open}");
     let name = second.trim().rsplit('/').next().unwrap();
+    let node = text(&pods[1]["spec"]["nodeName"]);
+    let explained = fedrs(&format!("explain pod/{}", names[1]))
+        .await
+        .succeeded();
+    explained.contains(&[
+        &format!(
+            "Pod default/{} WaitingForBudget: minSecondsBetween",
+            names[1]
+        ),
+        "MigrationPolicy: all",
+        name,
+        "(in ",
+    ]);
+    let explained = fedrs(&format!("explain node/{node}")).await.succeeded();
+    explained.contains(&[
+        &names[1],
+        name,
+        "WaitingForBudget",
+        "nothing asks pods to leave it",
+    ]);
+    let json = fedrs(&format!("explain pod/{} -o json", names[1]))
+        .await
+        .succeeded();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["requests"][0]["waitReason"], "TooSoon");
+    let outcome = fedrs("explain pod/gone").await.failed();
+    outcome.contains(&["pod default/gone not found"]);
+    let outcome = fedrs("explain node/gone").await.failed();
+    outcome.contains(&["node gone not found"]);
+    let mut followed = Followed::start(
+        world
+            .federation
+            .spawn("migrations --open --watch --kubeconfig a.yaml"),
+    );
+    assert!(followed.next().starts_with("NAME"));
+    let shown = followed.next();
+    assert!(
+        shown.contains(name) && shown.contains("WaitingForBudget"),
+        "{shown}"
+    );
     let canceled = fedrs(&format!("migrate cancel {name}")).await.succeeded();
     assert_eq!(
         canceled.stdout,
         format!("migrationrequest/{name} canceled\n")
     );
     until_listed(&second, "Cancelled").await;
+    let ended = followed.next();
+    assert!(
+        ended.contains(name) && ended.contains("Cancelled"),
+        "{ended}"
+    );
+    drop(followed);
     let outcome = fedrs(&format!("migrate cancel {name}")).await.failed();
     outcome.contains(&["has ended: Cancelled"]);
     let outcome = fedrs("migrate node gone").await.failed();
@@ -73,6 +124,30 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     let outcome = fedrs("migrate pod gone").await.failed();
     outcome.contains(&["pod default/gone not found"]);
     world.end();
+}
+
+/// The lines of a command that does not end by itself.
+struct Followed {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Followed {
+    fn start(mut process: Child) -> Self {
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, lines }
+    }
+
+    fn next(&mut self) -> String {
+        tokio::task::block_in_place(|| self.lines.next().unwrap().unwrap())
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
