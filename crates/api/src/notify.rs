@@ -156,7 +156,7 @@ mod tests {
             let parsed = Webhook::parse(url);
             assert_eq!(
                 parsed.as_ref().map(Webhook::host),
-                expected.as_ref().map(|host| *host).map_err(|error| error),
+                expected.as_ref().map(|host| *host),
                 "{url}"
             );
             assert!(!format!("{parsed:?}").contains("SECRET"), "{url}");

@@ -261,11 +261,11 @@ mod tests {
         summaries.push(explanation.summary());
         explanation.policy = None;
         summaries.push(explanation.summary());
-        explanation.node = Some(NodeState {
-            name: "n1".to_owned(),
-            marks: vec!["cordoned".to_owned()],
-        });
-        summaries.push(explanation.summary());
+        for mark in ["not ready since 2027-01-15T07:58:00Z", "cordoned"] {
+            let state = explanation.node.as_mut().unwrap();
+            state.marks = vec![mark.to_owned()];
+            summaries.push(explanation.summary());
+        }
         insta::assert_snapshot!(summaries.join("\n"));
     }
 

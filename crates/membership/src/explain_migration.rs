@@ -22,6 +22,11 @@ use crate::{
 
 /// The taint of a node that is out of service.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// The only mark of a node that does not exist.
+const GONE: &str = "does not exist";
+/// How the marks of a node that is not ready, and of a pod that is being deleted, begin.
+const NOT_READY: &str = "not ready";
+const DELETED: &str = "is being deleted";
 /// Conditions of a set that say why its pods do not move.
 const CONDITIONS: [LocalConditionType; 6] = [
     LocalConditionType::PodsNotStopped,
@@ -135,32 +140,41 @@ impl PodExplanation {
     /// One sentence: whether it moves, and what it waits for.
     #[must_use]
     pub fn summary(&self) -> String {
-        let is_asked = |marks: &[String]| marks.iter().any(|mark| asks_to_leave(mark));
-        let of_node = self.node.as_ref().is_some_and(|node| is_asked(&node.marks));
+        let of_node = self.node.iter().flat_map(|node| &node.marks);
+        let marks: Vec<_> = of_node.chain(&self.marks).collect();
         let open = self.requests.iter().find(|request| !request.has_ended);
-        match open {
-            Some(request) if request.phase == MigrationPhase::HandsUp.as_str() => {
-                format!("waits for a person: {}", request.message)
+        if let Some(RequestState { phase, message, .. }) = open {
+            return match MigrationPhase::parse(phase) {
+                Some(MigrationPhase::HandsUp) => format!("waits for a person: {message}"),
+                Some(MigrationPhase::WaitingForBudget) => format!("waits to move: {message}"),
+                Some(phase) if message.is_empty() => format!("moves ({phase})"),
+                Some(phase) => format!("moves ({phase}): {message}"),
+                None => {
+                    "waits for the controller of LocalReplicaSets, which has not seen the request"
+                        .to_owned()
+                }
+            };
+        }
+        let is_asked = |mark: &&String| {
+            [EVICT, OUT_OF_SERVICE, GONE]
+                .iter()
+                .any(|of| mark.contains(of))
+        };
+        let opts_out = |mark: &&String| mark.ends_with("=false");
+        if marks.iter().any(|mark| mark.starts_with(DELETED)) {
+            "is being deleted".to_owned()
+        } else if marks.iter().any(|mark| is_asked(mark) && !opts_out(mark)) {
+            match self.policy {
+                Some(_) => "has to leave its node, and has no MigrationRequest yet: the controller of LocalReplicaSets makes it",
+                None => "is evicted within the budget of its set, under another name: the set has no MigrationPolicy",
             }
-            Some(request) if request.phase.is_empty() => {
-                "waits for the controller of LocalReplicaSets, which has not seen the request".to_owned()
-            }
-            Some(request) if request.message.is_empty() => format!("moves: {}", request.phase),
-            Some(request) => format!("{}: {}", request.phase, request.message),
-            None if (of_node || is_asked(&self.marks)) && self.policy.is_none() => {
-                "is evicted within the budget of its set, under another name: the set has no MigrationPolicy".to_owned()
-            }
-            None if of_node || is_asked(&self.marks) => {
-                "is asked to leave its node; the controller of LocalReplicaSets has made no MigrationRequest yet".to_owned()
-            }
-            None => "stays: nobody asks it to leave its node".to_owned(),
+            .to_owned()
+        } else if marks.iter().any(|mark| mark.starts_with(NOT_READY)) {
+            "stays until its node has not been ready for nodeTimeoutSeconds of its set".to_owned()
+        } else {
+            "stays: nobody asks it to leave its node".to_owned()
         }
     }
-}
-
-/// Whether a mark asks pods to leave.
-fn asks_to_leave(mark: &str) -> bool {
-    mark != "cordoned" && !mark.starts_with("annotation ")
 }
 
 /// Explains a pod.
@@ -174,7 +188,7 @@ pub async fn pod(
     let pods: Api<Pod> = Api::namespaced(cluster.client(), namespace);
     let pod = cluster.call("read the pod", pods.get_opt(name)).await?;
     let all = migration::list(cluster, Some(namespace)).await?;
-    let of_pod = all.iter().filter(|request| request.spec.pod_name == name);
+    let mut of_pod = all.iter().filter(|request| request.spec.pod_name == name);
     let mut requests: Vec<_> = of_pod.clone().map(RequestState::of).collect();
     // The latest first, of those that have ended.
     requests.reverse();
@@ -187,7 +201,9 @@ pub async fn pod(
         Some(pod) => set_of(pod),
         // It is being made again.
         None => {
-            let last = of_pod.last().and_then(|request| request.status.clone());
+            let last = of_pod
+                .next_back()
+                .and_then(|request| request.status.clone());
             last.map(|status| status.replica_set)
                 .filter(|set| !set.is_empty())
                 .ok_or(EvictionError::NotFound(named))?
@@ -266,9 +282,6 @@ impl RequestState {
     }
 }
 
-/// The only mark of a node that does not exist.
-const GONE: &str = "does not exist";
-
 async fn node_state(cluster: &ClusterClient, name: &str) -> Result<NodeState, RequestError> {
     let nodes: Api<Node> = Api::all(cluster.client());
     let node = cluster.call("read the node", nodes.get_opt(name)).await?;
@@ -290,7 +303,7 @@ fn marks_of_node(node: &Node) -> Vec<String> {
     if let Some(ready) = ready.filter(|ready| ready.status != "True") {
         let since = ready.last_transition_time.as_ref();
         let since = since.map_or_else(String::new, |time| format!(" since {:.0}", time.0));
-        marks.push(format!("not ready{since}"));
+        marks.push(format!("{NOT_READY}{since}"));
     }
     let taints = node
         .spec
@@ -326,7 +339,7 @@ fn marks_of_pod(pod: &Pod) -> Vec<String> {
         _ => {}
     }
     if let Some(since) = &pod.metadata.deletion_timestamp {
-        marks.push(format!("is being deleted since {:.0}", since.0));
+        marks.push(format!("{DELETED} since {:.0}", since.0));
     }
     marks
 }

@@ -66,38 +66,11 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     assert!(!open.contains("Done"), "{open}");
     let name = second.trim().rsplit('/').next().unwrap();
     let node = text(&pods[1]["spec"]["nodeName"]);
-    let explained = fedrs(&format!("explain pod/{}", names[1]))
-        .await
-        .succeeded();
-    explained.contains(&[
-        &format!(
-            "Pod default/{} WaitingForBudget: minSecondsBetween",
-            names[1]
-        ),
-        "MigrationPolicy: all",
-        name,
-        "(in ",
-    ]);
-    let explained = fedrs(&format!("explain node/{node}")).await.succeeded();
-    explained.contains(&[
-        &names[1],
-        name,
-        "WaitingForBudget",
-        "nothing asks pods to leave it",
-    ]);
-    let json = fedrs(&format!("explain pod/{} -o json", names[1]))
-        .await
-        .succeeded();
-    let json: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(json["requests"][0]["waitReason"], "TooSoon");
-    let outcome = fedrs("explain pod/gone").await.failed();
-    outcome.contains(&["pod default/gone not found"]);
-    let outcome = fedrs("explain node/gone").await.failed();
-    outcome.contains(&["node gone not found"]);
+    are_explained(&world, &names[1], &node, name).await;
     let mut followed = Followed::start(
         world
             .federation
-            .spawn("migrations --open --watch --kubeconfig a.yaml"),
+            .start_fedrs("migrations --open --watch --kubeconfig a.yaml"),
     );
     assert!(followed.next().starts_with("NAME"));
     let shown = followed.next();
@@ -124,6 +97,35 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     let outcome = fedrs("migrate pod gone").await.failed();
     outcome.contains(&["pod default/gone not found"]);
     world.end();
+}
+
+/// A pod that waits, its node and its request.
+async fn are_explained(world: &World, pod: &str, node: &str, request: &str) {
+    let explain = async |arguments: &str| {
+        let arguments = format!("explain {arguments} --kubeconfig a.yaml");
+        world.federation.fedrs(&arguments).await
+    };
+    let explained = explain(&format!("pod/{pod}")).await.succeeded();
+    explained.contains(&[
+        &format!("Pod default/{pod} waits to move: minSecondsBetween"),
+        "MigrationPolicy: all",
+        request,
+        "(in ",
+    ]);
+    let explained = explain(&format!("node/{node}")).await.succeeded();
+    explained.contains(&[
+        pod,
+        request,
+        "WaitingForBudget",
+        "nothing asks pods to leave it",
+    ]);
+    let json = explain(&format!("pod/{pod} -o json")).await.succeeded();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["requests"][0]["waitReason"], "TooSoon");
+    let outcome = explain("pod/gone").await.failed();
+    outcome.contains(&["pod default/gone not found"]);
+    let outcome = explain("node/gone").await.failed();
+    outcome.contains(&["node gone not found"]);
 }
 
 /// The lines of a command that does not end by itself.
