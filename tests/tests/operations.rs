@@ -21,10 +21,12 @@ const REASON_SOURCES: [&str; 4] = [
     "crates/controller-base/src/election/lease.rs",
 ];
 /// Sources that name metrics.
-const METRIC_SOURCES: [&str; 5] = [
+const METRIC_SOURCES: [&str; 7] = [
     "crates/federation-controller/src/metrics.rs",
     "crates/check-queue/src/metrics.rs",
     "crates/cluster-informer/src/metrics.rs",
+    "crates/local-controller/src/metrics.rs",
+    "crates/local-controller/src/notify/metrics.rs",
     "crates/maintenance/src/metrics.rs",
     "crates/mcs-controller/src/metrics.rs",
 ];

@@ -141,6 +141,8 @@ closed_set! {
         DisruptionBudgetOutdated,
         /// The MigrationPolicy that the set names does not exist or is invalid: running pods do not move before their deadlines (M1).
         MigrationPolicyUnknown,
+        /// Migrations of its pods may need a person, or a webhook was named, and nobody is notified of them (M8).
+        NotificationsMissing,
         /// Fields are set that have no effect (L5).
         FieldsWithoutEffect,
         /// `spec.paused` stops updates, or `spec.stopped` every change (L8).
@@ -193,6 +195,10 @@ closed_set! {
         OverlappingSelector,
         /// `MigrationPolicyUnknown`: there is no such MigrationPolicy, or it is invalid.
         NoValidMigrationPolicy,
+        /// `NotificationsMissing`: a person may have to confirm something, and no webhook is named.
+        NoWebhook,
+        /// `NotificationsMissing`: the controller's configuration does not allow the host of the webhook.
+        WebhookNotAllowed,
         /// `DisruptionBudgetOutdated`: another PodDisruptionBudget matches the pods. Two would fail every eviction.
         OtherDisruptionBudget,
         /// `DisruptionBudgetOutdated`: the API server rejects the PodDisruptionBudget.

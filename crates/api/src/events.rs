@@ -101,6 +101,14 @@ closed_set! {
 }
 
 closed_set! {
+    /// Reasons of events on a MigrationRequest.
+    pub enum MigrationEventReason {
+        /// A webhook did not acknowledge a notification (M8).
+        FailedNotification,
+    }
+}
+
+closed_set! {
     /// Reasons of events on a Maintenance.
     pub enum MaintenanceEventReason {
         /// Its time has come: nodes are marked, and their pods leave.

@@ -35,7 +35,9 @@ pub mod maintenance;
 pub mod member_cluster;
 pub mod migration_policy;
 pub mod migration_request;
+mod migration_wait;
 pub mod names;
+mod notify;
 pub mod object_key;
 mod percentage;
 pub mod placement;
@@ -75,7 +77,9 @@ pub use endpoint_set::{
     EndpointAddresses, EndpointSet, EndpointSetCluster, EndpointSetSpec, EndpointSetStatus,
     EndpointSource, IncludedPods,
 };
-pub use events::{EventReason, LocalEventReason, MaintenanceEventReason, MemberEventReason};
+pub use events::{
+    EventReason, LocalEventReason, MaintenanceEventReason, MemberEventReason, MigrationEventReason,
+};
 pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
@@ -112,6 +116,8 @@ pub use migration_request::{
     AwaitedAction, Confirmation, MigrationCause, MigrationPhase, MigrationRequest,
     MigrationRequestSpec, MigrationRequestStatus, MigrationStep,
 };
+pub use migration_wait::MigrationWaitReason;
+pub use notify::{NotificationStatus, Notify, ValidNotify, Webhook};
 pub use object_key::{LocalKind, NamespacedKey, ObjectKey, SetKind, WorkloadKey};
 pub use placement::{ClusterPreference, Placement};
 pub use plural::{plural, pluralize};

@@ -20,6 +20,7 @@ use crate::{
     deployment_strategy::{max_unavailable_schema, part_of_pods},
     dns::is_label_key,
     field::Errors,
+    notify::{Notify, ValidNotify},
     rules::{IS_NO_NAME, NAME_RULE},
     selector,
     valid::{non_negative, positive},
@@ -160,6 +161,9 @@ pub struct MigrationPolicySpec {
     /// Planned work on nodes that pods bear where they are (M9). Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<MaintenanceTolerance>,
+    /// Who is notified of each migration (M8). Absent: who is named by `migration.notify` of the controller's configuration, or nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Notify>,
 }
 
 /// Why a budget of nothing is invalid.
@@ -287,6 +291,8 @@ pub struct ValidMigrationPolicy {
     pub tolerance: Option<ValidTolerance>,
     /// How pods are shut down (M11); `None` if nobody waits for a proof that they are.
     pub shutdown: Option<ValidShutdown>,
+    /// Who is notified of each migration (M8).
+    pub notify: Option<ValidNotify>,
 }
 
 /// How a pod leaves its node (M1).
@@ -403,6 +409,8 @@ impl ValidMigrationPolicy {
         });
         let tolerance = spec.maintenance.as_ref();
         let tolerance = tolerance.map(|tolerance| check_tolerance(tolerance, &mut errors));
+        let notify = spec.notify.as_ref();
+        let notify = notify.and_then(|notify| ValidNotify::check(notify, &mut errors));
         errors.or(Self {
             selector: selector.map(selector::normalized),
             method,
@@ -413,6 +421,7 @@ impl ValidMigrationPolicy {
             deadline,
             tolerance: tolerance.flatten(),
             shutdown,
+            notify,
         })
     }
 

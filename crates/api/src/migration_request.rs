@@ -14,7 +14,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{closed_set::closed_set, compact::is_default, rules::immutable};
+use crate::{
+    closed_set::closed_set, compact::is_default, notify::NotificationStatus, rules::immutable,
+};
 
 closed_set! {
     /// Who asks a pod to leave its node.
@@ -230,6 +232,9 @@ pub struct MigrationRequestStatus {
     /// What a person has to do, so that it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaits: Option<AwaitedAction>,
+    /// What holds it up before it has begun: a CamelCase word. Another version may write others.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// When what it waits for ends, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
@@ -258,6 +263,9 @@ pub struct MigrationRequestStatus {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<MigrationStep>,
+    /// Which notifications were acknowledged (M8); absent before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notified: Option<NotificationStatus>,
 }
 
 /// A phase that was reached.
@@ -286,6 +294,14 @@ impl MigrationRequestStatus {
             // The first ones say when it was requested.
             self.history.remove(MAX_STEPS / 2);
         }
+    }
+
+    /// Since when a person has to do something, or it does not go on; `None` if nobody has to.
+    #[must_use]
+    pub fn awaits_since(&self) -> Option<jiff::Timestamp> {
+        let last = self.history.last()?;
+        let is_asked = self.awaits.is_some() || last.phase == MigrationPhase::HandsUp;
+        is_asked.then_some(last.at.0)
     }
 
     /// When it ended; `None` if it has not.

@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     controller, cordon, crds, discovery_service, drain, explain, help, join, logging, lrs,
-    maintenance, mcs_controller, migrate, output, plan,
+    maintenance, mcs_controller, migrate, migrations, output, plan,
     program::{self, Program},
     rbac, replica_set_controller, resolve, rollout, uninstall, unjoin,
 };
@@ -41,7 +41,7 @@ enum Command {
     Rollout(rollout::RolloutArgs),
     Lrs(lrs::LrsArgs),
     Migrate(migrate::MigrateArgs),
-    Migrations(migrate::MigrationsArgs),
+    Migrations(migrations::MigrationsArgs),
     Join(join::JoinArgs),
     Unjoin(unjoin::UnjoinArgs),
     Cordon(cordon::CordonArgs),
@@ -109,7 +109,7 @@ pub(crate) fn run(program: Program) -> anyhow::Result<ExitCode> {
         Command::Rollout(args) => block_on(rollout::run(args)),
         Command::Lrs(args) => block_on(lrs::run(args)),
         Command::Migrate(args) => block_on(migrate::run(args)),
-        Command::Migrations(args) => block_on(migrate::list(args)),
+        Command::Migrations(args) => block_on(migrations::run(args)),
         Command::Join(args) => block_on(join::run(args)),
         Command::Unjoin(args) => block_on(unjoin::run(args)),
         Command::Cordon(args) => block_on(cordon::cordon(args)),

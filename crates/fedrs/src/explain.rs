@@ -1,4 +1,4 @@
-//! `fedrs explain`: shows how many replicas of a set each cluster has, and why.
+//! `fedrs explain`: shows how many replicas of a set each cluster has, and why; of a pod or a node, what moves and what does not.
 
 use std::process::ExitCode;
 
@@ -8,11 +8,15 @@ use jiff::Timestamp;
 use membership::explain::{Explanation, explain};
 
 use crate::{
+    explain_migration,
     host::HostArgs,
     output::{self, Format},
     set_name::{self, SET_NAME},
 };
 
+/// How pods and nodes are named.
+const PODS: [&str; 3] = ["po", "pod", "pods"];
+const NODES: [&str; 3] = ["no", "node", "nodes"];
 /// The columns of the clusters.
 const CLUSTER_HEADER: [&str; 6] = [
     "CLUSTER",
@@ -31,10 +35,13 @@ const WAIT_HEADER: &[&str] = &["CLUSTER", "WAITING FOR", "UNTIL"];
 /// The columns of the conditions.
 const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 
-/// Show how many replicas of a FederatedReplicaSet or FederatedDeployment each cluster has, and why
+/// Show how many replicas of a FederatedReplicaSet or FederatedDeployment each cluster has, and why; or why a pod moves or stays
 ///
 /// Of a FederatedDeployment, the command also shows which revision each cluster has, what the rollout waits for, and how much
 /// of its budget is in use.
+///
+/// For pod/NAME and node/NAME, with the kubeconfig of the cluster that they are in: who asks a pod of a LocalReplicaSet to leave its node,
+/// how far that is, what holds it up, until when, and by which deadline it moves; of a node, which pods have not left it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   # Explain the FederatedReplicaSet or FederatedDeployment web in the namespace of the current context
@@ -44,9 +51,13 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
   fedrs explain fdeploy/web
 
   # Explain a set in another namespace, as JSON
-  fedrs explain web -n shop -o json")]
+  fedrs explain web -n shop -o json
+
+  # Why does this pod not leave its node, and what is left on the node?
+  fedrs explain pod/web-0a1b2 -n shop --kubeconfig member.yaml
+  fedrs explain node/n1 --kubeconfig member.yaml")]
 pub(crate) struct ExplainArgs {
-    /// The set. The kind is frs or fdeploy, and needed if both have the name
+    /// The set, pod or node. The kind is frs or fdeploy, and needed if both have the name; or pod or node
     #[arg(value_name = SET_NAME)]
     set: String,
     /// Namespace of the set. By default the namespace of the kubeconfig's context
@@ -61,7 +72,19 @@ pub(crate) struct ExplainArgs {
 
 /// Reads the set and prints the explanation.
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let set = set_name::parse(&args.set, args.namespace.as_deref())?;
+    let option = args.namespace.as_deref();
+    let of_pod = set_name::after_kind(&args.set, &PODS);
+    if of_pod.is_some() {
+        let (namespace, name) = set_name::parse_of_kind(&args.set, option, &PODS)?;
+        let cluster = args.host.member_client().await?;
+        let namespace = namespace.unwrap_or(cluster.namespace());
+        return explain_migration::pod(&cluster, (namespace, name), args.output).await;
+    }
+    if let Some(name) = set_name::after_kind(&args.set, &NODES) {
+        let cluster = args.host.member_client().await?;
+        return explain_migration::node(&cluster, name, args.output).await;
+    }
+    let set = set_name::parse(&args.set, option)?;
     let host = args.host.client().await?;
     let explanation = explain(&host, &set.on(&host)).await?;
     let text = match args.output {
@@ -88,7 +111,7 @@ fn table(explanation: &Explanation, now: Timestamp) -> String {
             vec![
                 cluster.name.clone(),
                 wait.message.clone(),
-                until.map_or("-".to_owned(), |until| shown_time(until.0, now)),
+                until.map_or("-".to_owned(), |until| output::shown_time(until.0, now)),
             ]
         })
     });
@@ -132,24 +155,6 @@ fn cluster_row(kind: SetKind, cluster: &ClusterStatus) -> Vec<String> {
     row.push(or_none(cluster.state.map(|state| state.to_string())));
     row.push(cluster.message.clone());
     row
-}
-
-/// `time`, and how far it is from `now`: `2026-11-01T00:01:00Z (in 1m5s)`.
-fn shown_time(time: Timestamp, now: Timestamp) -> String {
-    let seconds = time.duration_since(now).as_secs();
-    let (days, hours) = (seconds.abs() / 86_400, seconds.abs() / 3600 % 24);
-    let (minutes, rest) = (seconds.abs() / 60 % 60, seconds.abs() % 60);
-    let length = match (days, hours, minutes) {
-        (0, 0, 0) => format!("{rest}s"),
-        (0, 0, _) => format!("{minutes}m{rest}s"),
-        (0, ..) => format!("{hours}h{minutes}m"),
-        _ => format!("{days}d{hours}h"),
-    };
-    if seconds > 0 {
-        format!("{time:.0} (in {length})")
-    } else {
-        format!("{time:.0} (passed {length} ago)")
-    }
 }
 
 #[cfg(test)]
@@ -274,26 +279,6 @@ mod tests {
                 !shown.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']),
                 "{shown:?}"
             );
-        }
-    }
-
-    #[test]
-    fn a_time_is_shown_with_its_distance() {
-        for (time, expected) in [
-            ("2026-11-01T00:01:01Z", "2026-11-01T00:01:01Z (in 1s)"),
-            ("2026-11-01T00:03:05Z", "2026-11-01T00:03:05Z (in 2m5s)"),
-            ("2026-11-01T02:03:00Z", "2026-11-01T02:03:00Z (in 2h2m)"),
-            ("2026-11-04T01:01:00Z", "2026-11-04T01:01:00Z (in 3d1h)"),
-            (
-                "2026-11-01T00:01:00Z",
-                "2026-11-01T00:01:00Z (passed 0s ago)",
-            ),
-            (
-                "2026-11-01T00:00:00Z",
-                "2026-11-01T00:00:00Z (passed 1m0s ago)",
-            ),
-        ] {
-            assert_eq!(shown_time(time.parse().unwrap(), now()), expected);
         }
     }
 

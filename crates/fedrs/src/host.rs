@@ -45,6 +45,11 @@ impl HostArgs {
         client(self.source()).await
     }
 
+    /// A client for a command about a cluster of LocalReplicaSets, with the same options.
+    pub(crate) async fn member_client(self) -> anyhow::Result<ClusterClient> {
+        member_client(self.source()).await
+    }
+
     fn source(self) -> KubeconfigSource {
         KubeconfigSource {
             file: self.kubeconfig,
@@ -79,8 +84,7 @@ impl ClusterArgs {
 
     /// A client for a command.
     pub(crate) async fn client(self) -> anyhow::Result<ClusterClient> {
-        let config = config(self.source()).await?;
-        Ok(ClusterClient::new(ClusterType::Member, config)?)
+        member_client(self.source()).await
     }
 
     fn source(self) -> KubeconfigSource {
@@ -112,6 +116,11 @@ impl HostOfMembers {
         })
         .await
     }
+}
+
+async fn member_client(source: KubeconfigSource) -> anyhow::Result<ClusterClient> {
+    let config = config(source).await?;
+    Ok(ClusterClient::new(ClusterType::Member, config)?)
 }
 
 async fn client(source: KubeconfigSource) -> anyhow::Result<ClusterClient> {

@@ -15,6 +15,7 @@ mod elected;
 #[cfg(feature = "demo")]
 mod embedded;
 mod explain;
+mod explain_migration;
 mod help;
 mod host;
 mod join;
@@ -25,6 +26,7 @@ mod mcs_controller;
 mod member_source;
 mod metrics_text;
 mod migrate;
+mod migrations;
 mod output;
 mod plan;
 mod program;

@@ -1,11 +1,10 @@
-//! `fedrs migrate` and `fedrs migrations`: ask pods of LocalReplicaSets to leave their nodes, and show how far that is (M1, M15).
+//! `fedrs migrate`: asks pods of LocalReplicaSets to leave their nodes (M1, M15).
 
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
-use fedrs_api::{AwaitedAction, MigrationRequest};
+use fedrs_api::AwaitedAction;
 use jiff::Timestamp;
-use kube::ResourceExt;
 use membership::{
     cluster_client::ClusterClient,
     migration::{self, Confirms, MigrationOptions, Requested},
@@ -13,7 +12,7 @@ use membership::{
 
 use crate::{
     host::ClusterArgs,
-    output::{self, print_error, print_line},
+    output::{print_error, print_line},
     set_name::{NAME_OF_KIND, parse_of_kind},
     values,
 };
@@ -123,27 +122,6 @@ impl OptionArgs {
     }
 }
 
-/// Show which pods of LocalReplicaSets leave their nodes, how far that is, and what it waits for
-///
-/// The MigrationRequests of the namespace in the cluster of the kubeconfig, the oldest first.
-#[derive(Args)]
-#[command(after_help = "Examples:
-  # What is under way in the cluster?
-  fedrs migrations -A --open")]
-pub(crate) struct MigrationsArgs {
-    /// Show those of all namespaces
-    #[arg(long, short = 'A')]
-    all_namespaces: bool,
-    /// Show only those that have not ended
-    #[arg(long)]
-    open: bool,
-    /// Namespace. By default the namespace of the kubeconfig's context
-    #[arg(long, short, value_name = "NAME", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
 /// Runs `fedrs migrate`.
 pub(crate) async fn run(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     let cluster = args.cluster.client().await?;
@@ -230,61 +208,4 @@ fn show(requested: &Requested) {
     print_line(format_args!(
         "migration of pod/{pod} in {namespace} {done}: migrationrequest/{request}"
     ));
-}
-
-/// Runs `fedrs migrations`.
-pub(crate) async fn list(args: MigrationsArgs) -> anyhow::Result<ExitCode> {
-    let cluster = args.cluster.client().await?;
-    let namespace = args.namespace.as_deref().unwrap_or(cluster.namespace());
-    let namespace = (!args.all_namespaces).then_some(namespace);
-    let mut requests = migration::list(&cluster, namespace).await?;
-    if args.open {
-        requests.retain(|request| {
-            request
-                .status
-                .as_ref()
-                .is_none_or(|of| of.ended().is_none())
-        });
-    }
-    if requests.is_empty() {
-        let of = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
-        print_error(format_args!("no MigrationRequests{of}"));
-        return Ok(ExitCode::SUCCESS);
-    }
-    Ok(output::print(&table(&requests, args.all_namespaces)))
-}
-
-fn table(requests: &[MigrationRequest], has_namespaces: bool) -> String {
-    let columns = [
-        "NAMESPACE",
-        "NAME",
-        "POD",
-        "NODE",
-        "TO",
-        "CAUSE",
-        "PHASE",
-        "UNTIL",
-        "DEADLINE",
-        "MESSAGE",
-    ];
-    let skipped = usize::from(!has_namespaces);
-    let rows = requests.iter().map(|request| {
-        let status = request.status.clone().unwrap_or_default();
-        let row = [
-            request.namespace().unwrap_or_default(),
-            request.name_any(),
-            request.spec.pod_name.clone(),
-            status.node,
-            status.new_node,
-            request.spec.cause.to_string(),
-            status
-                .phase
-                .map_or_else(String::new, |phase| phase.to_string()),
-            output::time(status.until.map(|until| until.0)),
-            output::time(status.deadline.map(|deadline| deadline.0)),
-            status.message,
-        ];
-        row.into_iter().skip(skipped).collect()
-    });
-    output::wide_table(&columns[skipped..], 0..0, rows.collect())
 }

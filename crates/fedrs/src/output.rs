@@ -46,6 +46,24 @@ pub(crate) fn time(time: Option<Timestamp>) -> String {
     time.map_or_else(String::new, |time| format!("{time:.0}"))
 }
 
+/// `time`, and how far it is from `now`: `2026-11-01T00:01:00Z (in 1m5s)`.
+pub(crate) fn shown_time(time: Timestamp, now: Timestamp) -> String {
+    let seconds = time.duration_since(now).as_secs();
+    let (days, hours) = (seconds.abs() / 86_400, seconds.abs() / 3600 % 24);
+    let (minutes, rest) = (seconds.abs() / 60 % 60, seconds.abs() % 60);
+    let length = match (days, hours, minutes) {
+        (0, 0, 0) => format!("{rest}s"),
+        (0, 0, _) => format!("{minutes}m{rest}s"),
+        (0, ..) => format!("{hours}h{minutes}m"),
+        _ => format!("{days}d{hours}h"),
+    };
+    if seconds > 0 {
+        format!("{time:.0} (in {length})")
+    } else {
+        format!("{time:.0} (passed {length} ago)")
+    }
+}
+
 /// A table as [`table()`] makes it, with one line for each row on any terminal.
 pub(crate) fn wide_table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String>>) -> String {
     arranged(ContentArrangement::Disabled, header, numbers, rows)
@@ -112,5 +130,36 @@ impl Reporter for TerminalReporter {
 
     fn warn(&mut self, warning: Warning) {
         print_error(format_args!("warning: {}", in_one_line(warning)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_shown_with_its_distance() {
+        for (time, expected) in [
+            ("2026-11-01T00:01:01Z", "2026-11-01T00:01:01Z (in 1s)"),
+            ("2026-11-01T00:03:05Z", "2026-11-01T00:03:05Z (in 2m5s)"),
+            ("2026-11-01T02:03:00Z", "2026-11-01T02:03:00Z (in 2h2m)"),
+            ("2026-11-04T01:01:00Z", "2026-11-04T01:01:00Z (in 3d1h)"),
+            (
+                "2026-11-01T00:01:00Z",
+                "2026-11-01T00:01:00Z (passed 0s ago)",
+            ),
+            (
+                "2026-11-01T00:00:00Z",
+                "2026-11-01T00:00:00Z (passed 1m0s ago)",
+            ),
+        ] {
+            assert_eq!(
+                shown_time(
+                    time.parse().unwrap(),
+                    "2026-11-01T00:01:00Z".parse().unwrap()
+                ),
+                expected
+            );
+        }
     }
 }

@@ -87,14 +87,18 @@ pub(crate) fn parse_of_kind<'a>(
     option: Option<&'a str>,
     kinds: &[&str],
 ) -> anyhow::Result<(Option<&'a str>, &'a str)> {
-    let of_kind = text.split_once('/');
-    let rest = of_kind.filter(|(prefix, _)| kinds.contains(&without_group(prefix)));
     split(
         text,
-        rest.map_or(text, |(_, rest)| rest),
+        after_kind(text, kinds).unwrap_or(text),
         option,
         NAME_OF_KIND,
     )
+}
+
+/// What a user says after a kind of one of these names: the rest of `text`.
+pub(crate) fn after_kind<'a>(text: &'a str, kinds: &[&str]) -> Option<&'a str> {
+    let (prefix, rest) = text.split_once('/')?;
+    kinds.contains(&without_group(prefix)).then_some(rest)
 }
 
 /// As [`parse`], where only a FederatedDeployment has a meaning.

@@ -6,6 +6,8 @@ use controller_base::{ConfigError, duration, election::LeaderElectionConfig};
 use fedrs_api::{MigrationPolicySpec, ValidMigrationPolicy};
 use serde::{Deserialize, Serialize};
 
+use crate::notify::{NotifyConfig, NotifySettings};
+
 /// What can be configured. Unknown fields are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -53,6 +55,8 @@ pub struct MigrationConfig {
     /// The spec of the MigrationPolicy for sets that have none. Absent by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_policy: Option<MigrationPolicySpec>,
+    /// Who is notified of migrations (M8).
+    pub notify: NotifyConfig,
 }
 
 impl Default for MigrationConfig {
@@ -61,6 +65,7 @@ impl Default for MigrationConfig {
             deadline: Duration::from_hours(7 * 24),
             history: Duration::from_hours(30 * 24),
             default_policy: None,
+            notify: NotifyConfig::default(),
         }
     }
 }
@@ -72,7 +77,20 @@ impl MigrationConfig {
         ValidMigrationPolicy::check(spec).ok().map(Arc::new)
     }
 
+    /// Who is notified.
+    pub(crate) fn notify_settings(&self) -> NotifySettings {
+        self.notify.settings().unwrap_or_default()
+    }
+
     fn validate(&self) -> Result<(), ConfigError> {
+        self.notify.settings()?;
+        let notifies = |policy: &MigrationPolicySpec| policy.notify.is_some();
+        if self.default_policy.as_ref().is_some_and(notifies) {
+            return Err(ConfigError::Value {
+                field: "migration.defaultPolicy.notify",
+                message: "has no effect: migration.notify names the webhook",
+            });
+        }
         let Some(Err(errors)) = self
             .default_policy
             .as_ref()

@@ -26,6 +26,7 @@ use crate::{
     memory::Memories,
     metrics::LocalMetrics,
     migration_object::{PolicyObject, RequestObject},
+    notify::{Notifier, Webhooks},
     publish::Publisher,
     queue::Queue,
     reconcile::Reconciler,
@@ -51,6 +52,8 @@ pub struct LocalController {
     pub clock: Clock,
     /// Spreads pauses; the same seed gives the same run on a simulated clock.
     pub seed: u64,
+    /// How webhooks are reached.
+    pub webhooks: Webhooks,
     /// The metrics.
     pub metrics: LocalMetrics,
     /// Nothing is written once it is closed.
@@ -92,10 +95,27 @@ impl LocalController {
                 _ = ends.run_until_cancelled(sweep).await;
             }
         });
+        let notifier = Arc::new(self.notifier(&reconciler));
+        let ends = cancel.clone();
+        running.start_workers(1, cancel.clone(), move |watched| {
+            let (ends, notifier) = (ends.clone(), Arc::clone(&notifier));
+            async move { _ = ends.run_until_cancelled(notifier.run(&watched)).await }
+        });
         running.start_workers(workers, cancel.clone(), move |watched| {
             work(Arc::clone(&reconciler), watched)
         });
         running
+    }
+
+    fn notifier(&self, reconciler: &Reconciler) -> Notifier {
+        Notifier {
+            executor: Arc::clone(&reconciler.executor),
+            recorder: reconciler.recorder.clone(),
+            webhooks: self.webhooks.clone(),
+            settings: Arc::clone(&reconciler.notify),
+            default_policy: reconciler.default_policy.clone(),
+            clock: self.clock.clone(),
+        }
     }
 
     fn reconciler(&self, tasks: &TaskTracker, cancel: &CancellationToken) -> Arc<Reconciler> {
@@ -134,6 +154,7 @@ impl LocalController {
             clock: self.clock.clone(),
             config: self.config.clone(),
             default_policy: self.config.migration.default_policy(),
+            notify: Arc::new(self.config.migration.notify_settings()),
             memories: Memories::default(),
         })
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Responses go into the store at once, and what is older than the store is ignored: a step never decides from a view that lacks
-//! what the controller has done. So a late watch neither creates nor deletes twice.
+//! what the controller has done. So a late watch neither creates nor deletes twice. Beside that, webhooks are notified of migrations.
 
 mod backoff;
 mod config;
@@ -24,6 +24,7 @@ mod memory;
 mod metrics;
 mod migration_object;
 mod migrations;
+mod notify;
 mod publish;
 mod queue;
 pub mod rbac;
@@ -34,11 +35,13 @@ mod revisions;
 mod store;
 mod sweep;
 mod template_change;
+mod waiting;
 
 pub use config::{LocalControllerConfig, MigrationConfig};
 pub use controller::{COMPONENT, LEASE, LocalController};
 pub use controller_base::running::Running;
 pub use deployment::{deployment, deployment_as_yaml};
 pub use metrics::LocalMetrics;
+pub use notify::{NotificationMetrics, NotifyConfig, Webhooks};
 pub use replica_set_controller::{Change, ContainerResize, Patch};
 pub use template_change::TemplateOfPods;

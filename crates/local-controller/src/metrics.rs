@@ -1,7 +1,7 @@
 //! The metrics of the controller.
 
 use check_queue::{DelayingQueueMetrics, WorkQueueMetrics};
-use fedrs_api::{MigrationPhase, MigrationRequestStatus};
+use fedrs_api::{MigrationPhase, MigrationRequestStatus, MigrationWaitReason};
 use jiff::Timestamp;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -9,10 +9,18 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::notify::NotificationMetrics;
+
 /// A phase of migrations.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct OfPhase {
     phase: &'static str,
+}
+
+/// What holds up migrations.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct OfReason {
+    reason: &'static str,
 }
 
 /// Minutes to a week, in seconds.
@@ -39,6 +47,10 @@ pub struct LocalMetrics {
     pub ended_migrations: Family<OfPhase, Counter>,
     /// How long those took.
     pub migration_seconds: Durations,
+    /// Notifications of migrations.
+    pub notifications: NotificationMetrics,
+    /// MigrationRequests that have not begun, by what holds them up.
+    pub waiting_migrations: Family<OfReason, Gauge>,
     /// Events that were dropped because too many waited.
     pub events_dropped: Counter,
     /// Sets to be reconciled later.
@@ -89,6 +101,12 @@ impl LocalMetrics {
             shown.migration_seconds.0,
         );
         registry.register(
+            "local_waiting_migrations",
+            "MigrationRequests that have not begun, by what holds them up",
+            shown.waiting_migrations,
+        );
+        shown.notifications.register(registry);
+        registry.register(
             "local_events_dropped",
             "Events dropped because the queue was full",
             shown.events_dropped,
@@ -106,6 +124,8 @@ impl LocalMetrics {
     ) {
         let phases = MigrationPhase::ALL.iter().filter(|phase| !phase.is_end());
         let mut counts: Vec<_> = phases.map(|phase| (*phase, 0)).collect();
+        let reasons = MigrationWaitReason::ALL.iter();
+        let mut waiting: Vec<_> = reasons.map(|reason| (*reason, 0)).collect();
         let mut overdue = 0;
         for status in statuses {
             let phase = status.phase.unwrap_or(MigrationPhase::Requested);
@@ -113,11 +133,19 @@ impl LocalMetrics {
                 continue;
             };
             *count += 1;
+            let reason = MigrationWaitReason::parse(&status.reason);
+            if let Some((_, count)) = waiting.iter_mut().find(|(of, _)| Some(*of) == reason) {
+                *count += 1;
+            }
             let deadline = status.deadline.as_ref();
             overdue += i64::from(deadline.is_some_and(|deadline| deadline.0 <= now));
         }
         for (phase, count) in counts {
             self.migrations.get_or_create(&phase.into()).set(count);
+        }
+        for (reason, count) in waiting {
+            let of_reason = self.waiting_migrations.get_or_create(&reason.into());
+            of_reason.set(count);
         }
         self.overdue_migrations.set(overdue);
     }
@@ -144,6 +172,13 @@ impl LocalMetrics {
         self.sets.set(gauge(sets));
         self.invalid_sets.set(gauge(invalid));
         self.pods.set(gauge(pods));
+    }
+}
+
+impl From<MigrationWaitReason> for OfReason {
+    fn from(reason: MigrationWaitReason) -> Self {
+        let reason = reason.as_str();
+        Self { reason }
     }
 }
 

@@ -95,6 +95,12 @@ impl RequestObject {
         self.status()?.ended()
     }
 
+    /// Whether it was acknowledged that its ticket is closed (M8).
+    pub(crate) fn is_closed(&self) -> bool {
+        let notified = self.status().and_then(|status| status.notified.as_ref());
+        notified.is_some_and(|notified| notified.closed.is_some())
+    }
+
     pub(crate) fn created(&self) -> Timestamp {
         let created = self.0.metadata.creation_timestamp.as_ref();
         created.map_or(Timestamp::UNIX_EPOCH, |created| created.0)

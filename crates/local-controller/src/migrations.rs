@@ -27,6 +27,7 @@ use crate::{
     execute::Executor,
     migration_object::RequestObject,
     store::{Node, Snapshot},
+    waiting,
 };
 
 /// The MigrationPolicy of a set, and the MigrationRequests of its pods that have not ended.
@@ -178,6 +179,7 @@ impl Migrations {
         let mut status = MigrationRequestStatus {
             message: self.message(request, state),
             awaits: state.awaits,
+            reason: waiting::reason(state),
             until: state.until.map(Time),
             deadline: previous
                 .deadline

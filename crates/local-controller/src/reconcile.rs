@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use kube::Client;
 use planted_bugs::{PlantedBug, is_planted};
 use replica_set_controller::{
-    Action, Change, Created, Life, Plan, Pod, Request, Requests, Set, Wait, step,
+    Action, Change, Created, Life, Plan, Pod, Policy, Request, Requests, Set, Wait, step,
 };
 use tokio::time::Instant;
 
@@ -32,6 +32,7 @@ use crate::{
     key::SetKey,
     memory::{Memories, Memory},
     migrations::Migrations,
+    notify::{NotNotified, NotifySettings},
     publish::{Publisher, Unpublished},
     queue::Queue,
     rejected::remember_pod,
@@ -57,6 +58,8 @@ pub(crate) struct Reconciler {
     pub(crate) config: LocalControllerConfig,
     /// The MigrationPolicy of sets that have none.
     pub(crate) default_policy: Option<Arc<ValidMigrationPolicy>>,
+    /// Who is notified of migrations.
+    pub(crate) notify: Arc<NotifySettings>,
     pub(crate) memories: Memories,
 }
 
@@ -192,6 +195,7 @@ impl Reconciler {
                 overlapping: &snapshot.overlapping,
                 other_budget: budgets.other,
                 unknown_policy: migrations.unknown_policy(),
+                not_notified: self.not_notified(&set),
                 now,
             };
             report.status()
@@ -247,6 +251,14 @@ impl Reconciler {
         let deadline = deadline.filter(|at| *at > now && !is_complete(&report, set.replicas));
         let times = [plan.next, deadline, nodes_evict_at(snapshot, valid, now)];
         self.next_look(times, [publish, again], memory, now)
+    }
+
+    /// Why those are not notified of migrations who should be (M8).
+    fn not_notified(&self, set: &Set<'_>) -> Option<NotNotified> {
+        match set.migration {
+            Policy::Is(policy) => self.notify.not_notified(policy),
+            _ => None,
+        }
     }
 
     /// How long until the first of these times, and of what failed, or after the first of these delays.

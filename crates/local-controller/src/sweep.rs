@@ -84,6 +84,7 @@ async fn cancel(executor: &Executor, request: &RequestObject, now: Timestamp) {
         "pod {} is gone, or does not belong to a LocalReplicaSet: only those are migrated",
         request.pod_name()
     );
+    status.reason = String::new();
     status.until = None;
     status.reach(MigrationPhase::Cancelled, now);
     executor.write_request_status(request, &status).await;

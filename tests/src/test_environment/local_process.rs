@@ -4,7 +4,9 @@ use federation_controller::{clock::Clock, election::Fence};
 use fedrs_api::names::SYSTEM_NAMESPACE;
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
-use local_controller::{LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running};
+use local_controller::{
+    LEASE, LocalController, LocalControllerConfig, LocalMetrics, Running, Webhooks,
+};
 use sim_cluster::{SimCluster, User};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -47,6 +49,7 @@ pub(super) fn start(cluster: &SimCluster) -> (CancellationToken, Running) {
         config: LocalControllerConfig::default(),
         clock: Clock::new(move || now + started.elapsed()),
         seed: 7,
+        webhooks: Webhooks::over_network(),
         metrics: LocalMetrics::default(),
         fence: Fence::open(),
     };

@@ -167,7 +167,9 @@ impl Remote {
         let own = Arc::new(ServerState::new(registry(), timing.lease_duration));
         state.add_cluster(cluster, Arc::clone(&own));
         let process = elected(client.clone(), self.namespace.clone(), timing);
-        let lead = |term, state| lead(client.clone(), self.config.clone(), registry(), term, state);
+        let mut config = self.config.clone();
+        cluster.clone_into(&mut config.migration.notify.cluster);
+        let lead = |term, state| lead(client.clone(), config.clone(), registry(), term, state);
         process
             .elect(self.identity.clone(), &own, cancel, lead)
             .await;

@@ -7,7 +7,9 @@ use controller_base::{
     election::{LeaderElectionConfig, Term},
 };
 use kube::Client;
-use local_controller::{COMPONENT, LEASE, LocalController, LocalControllerConfig, LocalMetrics};
+use local_controller::{
+    COMPONENT, LEASE, LocalController, LocalControllerConfig, LocalMetrics, Webhooks,
+};
 use prometheus_client::registry::Registry;
 
 use crate::{elected::ElectedProcess, seed::random_seed, server::ServerState};
@@ -40,6 +42,7 @@ pub(super) async fn lead(
         config,
         clock: Clock::system(),
         seed: random_seed(),
+        webhooks: Webhooks::over_network(),
         metrics: LocalMetrics::register(&mut registry),
         fence: term.fence,
     };

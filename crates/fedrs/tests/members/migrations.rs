@@ -1,5 +1,10 @@
 //! `fedrs migrate` and `fedrs migrations` against a cluster with the controller of LocalReplicaSets, as a process.
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Child,
+};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -60,12 +65,31 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     assert!(open.contains("the last migration is too recent"), "{open}");
     assert!(!open.contains("Done"), "{open}");
     let name = second.trim().rsplit('/').next().unwrap();
+    let node = text(&pods[1]["spec"]["nodeName"]);
+    are_explained(&world, &names[1], &node, name).await;
+    let mut followed = Followed::start(
+        world
+            .federation
+            .start_fedrs("migrations --open --watch --kubeconfig a.yaml"),
+    );
+    assert!(followed.next().starts_with("NAME"));
+    let shown = followed.next();
+    assert!(
+        shown.contains(name) && shown.contains("WaitingForBudget"),
+        "{shown}"
+    );
     let canceled = fedrs(&format!("migrate cancel {name}")).await.succeeded();
     assert_eq!(
         canceled.stdout,
         format!("migrationrequest/{name} canceled\n")
     );
     until_listed(&second, "Cancelled").await;
+    let ended = followed.next();
+    assert!(
+        ended.contains(name) && ended.contains("Cancelled"),
+        "{ended}"
+    );
+    drop(followed);
     let outcome = fedrs(&format!("migrate cancel {name}")).await.failed();
     outcome.contains(&["has ended: Cancelled"]);
     let outcome = fedrs("migrate node gone").await.failed();
@@ -73,6 +97,59 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     let outcome = fedrs("migrate pod gone").await.failed();
     outcome.contains(&["pod default/gone not found"]);
     world.end();
+}
+
+/// A pod that waits, its node and its request.
+async fn are_explained(world: &World, pod: &str, node: &str, request: &str) {
+    let explain = async |arguments: &str| {
+        let arguments = format!("explain {arguments} --kubeconfig a.yaml");
+        world.federation.fedrs(&arguments).await
+    };
+    let explained = explain(&format!("pod/{pod}")).await.succeeded();
+    explained.contains(&[
+        &format!("Pod default/{pod} waits to move: minSecondsBetween"),
+        "MigrationPolicy: all",
+        request,
+        "(in ",
+    ]);
+    let explained = explain(&format!("node/{node}")).await.succeeded();
+    explained.contains(&[
+        pod,
+        request,
+        "WaitingForBudget",
+        "nothing asks pods to leave it",
+    ]);
+    let json = explain(&format!("pod/{pod} -o json")).await.succeeded();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["requests"][0]["waitReason"], "TooSoon");
+    let outcome = explain("pod/gone").await.failed();
+    outcome.contains(&["pod default/gone not found"]);
+    let outcome = explain("node/gone").await.failed();
+    outcome.contains(&["node gone not found"]);
+}
+
+/// The lines of a command that does not end by itself.
+struct Followed {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Followed {
+    fn start(mut process: Child) -> Self {
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, lines }
+    }
+
+    fn next(&mut self) -> String {
+        tokio::task::block_in_place(|| self.lines.next().unwrap().unwrap())
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use replica_set_controller::{BudgetUser, Group, PodWait, Purpose, ResizeWait, Wait};
 
 use super::input::Report;
+use crate::notify::NotNotified;
 
 type LocalCondition = NewCondition<Type, Reason>;
 
@@ -44,6 +45,7 @@ pub(super) fn conditions(report: &Report<'_>) -> Vec<Condition> {
         selector_overlap(report),
         disruption_budget(report),
         migration_policy(report),
+        notifications(report),
         without_effect(report),
         paused(report),
     ];
@@ -403,6 +405,31 @@ fn disruption_budget(report: &Report<'_>) -> Option<LocalCondition> {
 fn migration_policy(report: &Report<'_>) -> Option<LocalCondition> {
     let (type_, reason) = (Type::MigrationPolicyUnknown, Reason::NoValidMigrationPolicy);
     let message = format!("{}: running pods stay", report.unknown_policy?);
+    Some(NewCondition::new(type_, true, reason, message))
+}
+
+/// M8: migrations that may need a person go on without anybody who knows of them.
+fn notifications(report: &Report<'_>) -> Option<LocalCondition> {
+    let (reason, message) = match report.not_notified.as_ref()? {
+        NotNotified::NoWebhook => (
+            Reason::NoWebhook,
+            "with shutdown.onTimeout HandsUp a person may have to confirm that a pod has stopped, and neither notify of the policy nor \
+             migration.notify of the controller's configuration names a webhook"
+                .to_owned(),
+        ),
+        NotNotified::NotAllowed { host, has_default } => {
+            let instead = if *has_default {
+                "its own webhook is notified instead"
+            } else {
+                "nobody is notified"
+            };
+            let not_allowed = "migration.notify.allowedHosts of the controller's configuration does not allow";
+            let message =
+                format!("notify.webhook of the policy: {not_allowed} {host}: {instead}");
+            (Reason::WebhookNotAllowed, message)
+        }
+    };
+    let type_ = Type::NotificationsMissing;
     Some(NewCondition::new(type_, true, reason, message))
 }
 

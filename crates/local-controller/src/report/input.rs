@@ -8,10 +8,10 @@ use crate::{
     entry::{Entry, ValidSet},
     key::SetKey,
     memory::Memory,
+    notify::NotNotified,
 };
 
 /// What a status is made from.
-#[derive(Clone, Copy)]
 pub(crate) struct Report<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) valid: &'a ValidSet,
@@ -25,6 +25,8 @@ pub(crate) struct Report<'a> {
     pub(crate) other_budget: Option<&'a str>,
     /// Why its MigrationPolicy is not known.
     pub(crate) unknown_policy: Option<&'a str>,
+    /// Why those are not notified of migrations who should be.
+    pub(crate) not_notified: Option<NotNotified>,
     pub(crate) now: Timestamp,
 }
 

@@ -12,6 +12,7 @@ mod budgets;
 mod finalizers;
 mod migrations;
 mod nodes;
+mod notified;
 mod pods;
 mod policies;
 mod requests;

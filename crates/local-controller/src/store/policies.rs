@@ -47,6 +47,12 @@ impl Policies {
         }
     }
 
+    /// Whether one of them says who is notified.
+    pub(super) fn notify_anybody(&self) -> bool {
+        let mut policies = self.known.values().flat_map(BTreeMap::values);
+        policies.any(|policy| policy.valid.as_ref().is_ok_and(|of| of.notify.is_some()))
+    }
+
     /// Whether something changes for sets of its namespace.
     pub(super) fn apply(&mut self, object: &PolicyObject) -> bool {
         let (namespace, name) = object.id();

@@ -1,12 +1,14 @@
-//! The controller on an embedded cluster, on paused time: what users see of its pods, and that it writes nothing more than needed.
+//! The controller on an embedded cluster, on paused time but for HTTP: what users see of its pods, and that it writes nothing more than needed.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 mod disruption;
 mod evictions;
 mod faults;
+mod http_webhook;
 mod leave;
 mod migrations;
+mod notifications;
 mod ownership;
 mod resizes;
 mod restarts;
@@ -14,6 +16,7 @@ mod revisions;
 mod scaling;
 mod shutdown;
 mod status;
+mod test_webhook;
 mod tracks;
 mod updates;
 mod world;

@@ -7,7 +7,8 @@ use fedrs_api::names;
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
 use local_controller::{
-    LEASE, LocalController, LocalControllerConfig, LocalMetrics, MigrationConfig, Running, rbac,
+    LEASE, LocalController, LocalControllerConfig, LocalMetrics, MigrationConfig, NotifyConfig,
+    Running, Webhooks, rbac,
 };
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
@@ -16,6 +17,8 @@ use sim_cluster::{AuditEvent, Settings, SimCluster, User, kinds};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
+
+use crate::test_webhook::TestWebhook;
 
 pub(crate) const NAMESPACE: &str = "/api/v1/namespaces/shop";
 pub(crate) const SETS: &str = "/apis/fedrs.dev/v1alpha1/namespaces/shop/localreplicasets";
@@ -35,6 +38,11 @@ pub(crate) struct World {
     /// The administrator's.
     client: Client,
     controller: Option<(CancellationToken, Running)>,
+    pub(crate) webhook: TestWebhook,
+    /// How webhooks are reached, if not in the process.
+    pub(crate) network: Option<Webhooks>,
+    /// Who may be notified.
+    pub(crate) notify: NotifyConfig,
     /// The writes of the controller: method and path.
     writes: Arc<Mutex<Vec<String>>>,
 }
@@ -104,6 +112,13 @@ impl World {
             cluster,
             client,
             controller: None,
+            webhook: TestWebhook::default(),
+            network: None,
+            notify: NotifyConfig {
+                allowed_hosts: vec!["tickets.example.com".to_owned()],
+                cluster: "test".to_owned(),
+                ..NotifyConfig::default()
+            },
             writes: Arc::default(),
         };
         let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -159,12 +174,14 @@ impl World {
             config: LocalControllerConfig {
                 migration: MigrationConfig {
                     history: HISTORY,
+                    notify: self.notify.clone(),
                     ..MigrationConfig::default()
                 },
                 ..LocalControllerConfig::default()
             },
             clock: Clock::new(move || now + started.elapsed()),
             seed: 7,
+            webhooks: (self.network.clone()).unwrap_or_else(|| self.webhook.webhooks()),
             metrics: LocalMetrics::default(),
             fence: Fence::open(),
         };

@@ -9,7 +9,9 @@ use federation_controller::{
 };
 use fedrs_api::names;
 use kube::Client;
-use local_controller::{COMPONENT, LEASE, LocalController, LocalControllerConfig, LocalMetrics};
+use local_controller::{
+    COMPONENT, LEASE, LocalController, LocalControllerConfig, LocalMetrics, Webhooks,
+};
 use sim_cluster::SimCluster;
 use tokio_util::sync::CancellationToken;
 
@@ -90,6 +92,7 @@ async fn work(parts: Parts, fence: Fence, cancel: CancellationToken) {
         config: LocalControllerConfig::default(),
         clock: parts.clock,
         seed: parts.seed,
+        webhooks: Webhooks::unreachable(),
         metrics: LocalMetrics::default(),
         fence,
     };

@@ -1,0 +1,395 @@
+//! Explains why a pod of a LocalReplicaSet moves or stays, and what keeps a node from being empty (M1): from the objects of the
+//! cluster alone, also while its controller is away.
+
+use fedrs_api::{
+    LocalConditionType, LocalReplicaSet, MaintenanceMark, MigrationPhase, MigrationPolicy,
+    MigrationRequest, ValidMigrationPolicy,
+    annotations::{EVICT, MAINTENANCE},
+};
+use k8s_openapi::{
+    api::core::v1::{Node, Pod},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
+use kube::{Api, Resource, ResourceExt, api::ListParams};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    cluster_client::{ClusterClient, RequestError},
+    eviction::{EvictionError, is_of_local_set},
+    migration,
+};
+
+/// The taint of a node that is out of service.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// The only mark of a node that does not exist.
+const GONE: &str = "does not exist";
+/// How the marks of a node that is not ready, and of a pod that is being deleted, begin.
+const NOT_READY: &str = "not ready";
+const DELETED: &str = "is being deleted";
+/// Conditions of a set that say why its pods do not move.
+const CONDITIONS: [LocalConditionType; 6] = [
+    LocalConditionType::PodsNotStopped,
+    LocalConditionType::EvictionBlocked,
+    LocalConditionType::BudgetUsedByFailures,
+    LocalConditionType::MigrationPolicyUnknown,
+    LocalConditionType::NotificationsMissing,
+    LocalConditionType::Paused,
+];
+
+/// Why a pod moves or stays.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodExplanation {
+    /// The namespace.
+    pub namespace: String,
+    /// The pod.
+    pub pod: String,
+    /// Its LocalReplicaSet.
+    pub replica_set: String,
+    /// The policy of that, if it has one in the cluster. The controller's configuration may name another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Its node; absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeState>,
+    /// What asks the pod itself to leave.
+    pub marks: Vec<String>,
+    /// The MigrationRequests for the pod, those that have not ended first.
+    pub requests: Vec<RequestState>,
+    /// The conditions of the set that say why its pods do not move.
+    pub conditions: Vec<SetCondition>,
+}
+
+/// What keeps a node from being empty.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeExplanation {
+    /// The node.
+    #[serde(flatten)]
+    pub node: NodeState,
+    /// The pods of LocalReplicaSets on it.
+    pub pods: Vec<PodOnNode>,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeState {
+    /// Its name.
+    pub name: String,
+    /// What asks pods to leave it, or keeps others away.
+    pub marks: Vec<String>,
+}
+
+/// How far a MigrationRequest is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestState {
+    /// Its name.
+    pub name: String,
+    /// Who asks.
+    pub cause: String,
+    /// Why, for people.
+    pub reason: String,
+    /// How far it is; empty before the controller knows it.
+    pub phase: String,
+    /// What holds it up, for programs.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub wait_reason: String,
+    /// What it waits for, or why it ended.
+    pub message: String,
+    /// When what it waits for ends, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// When the pod is moved whatever holds it up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// Whether nothing follows.
+    pub has_ended: bool,
+}
+
+/// A pod of a LocalReplicaSet on a node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodOnNode {
+    /// The namespace.
+    pub namespace: String,
+    /// The pod.
+    pub pod: String,
+    /// Its set.
+    pub replica_set: String,
+    /// Its MigrationRequest that has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestState>,
+}
+
+/// A condition of a set that is true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetCondition {
+    /// The type.
+    pub r#type: String,
+    /// The reason.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+impl PodExplanation {
+    /// One sentence: whether it moves, and what it waits for.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let of_node = self.node.iter().flat_map(|node| &node.marks);
+        let marks: Vec<_> = of_node.chain(&self.marks).collect();
+        let open = self.requests.iter().find(|request| !request.has_ended);
+        if let Some(RequestState { phase, message, .. }) = open {
+            return match MigrationPhase::parse(phase) {
+                Some(MigrationPhase::HandsUp | MigrationPhase::WaitingForConfirmation) => {
+                    format!("waits for a person: {message}")
+                }
+                Some(MigrationPhase::WaitingForBudget) => format!("waits to move: {message}"),
+                Some(phase) if message.is_empty() => format!("moves ({phase})"),
+                Some(phase) => format!("moves ({phase}): {message}"),
+                None => {
+                    "waits for the controller of LocalReplicaSets, which has not seen the request"
+                        .to_owned()
+                }
+            };
+        }
+        let is_asked = |mark: &&String| {
+            [EVICT, OUT_OF_SERVICE, GONE]
+                .iter()
+                .any(|of| mark.contains(of))
+        };
+        let opts_out = |mark: &&String| mark.ends_with("=false");
+        if marks.iter().any(|mark| mark.starts_with(DELETED)) {
+            "is being deleted".to_owned()
+        } else if marks.iter().any(|mark| is_asked(mark) && !opts_out(mark)) {
+            match self.policy {
+                Some(_) => "has to leave its node, and has no MigrationRequest yet: the controller of LocalReplicaSets makes it",
+                None => "is evicted within the budget of its set, under another name: the set has no MigrationPolicy",
+            }
+            .to_owned()
+        } else if marks.iter().any(|mark| mark.starts_with(NOT_READY)) {
+            "stays until its node has not been ready for nodeTimeoutSeconds of its set".to_owned()
+        } else {
+            "stays: nobody asks it to leave its node".to_owned()
+        }
+    }
+}
+
+/// Explains a pod.
+///
+/// # Errors
+/// If there is neither such a pod nor a request for one, or it belongs to no LocalReplicaSet.
+pub async fn pod(
+    cluster: &ClusterClient,
+    (namespace, name): (&str, &str),
+) -> Result<PodExplanation, EvictionError> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client(), namespace);
+    let pod = cluster.call("read the pod", pods.get_opt(name)).await?;
+    let all = migration::list(cluster, Some(namespace)).await?;
+    let mut of_pod = all.iter().filter(|request| request.spec.pod_name == name);
+    let mut requests: Vec<_> = of_pod.clone().map(RequestState::of).collect();
+    // The latest first, of those that have ended.
+    requests.reverse();
+    requests.sort_by_key(|request| request.has_ended);
+    let named = format!("pod {namespace}/{name}");
+    let set = match &pod {
+        Some(pod) if !is_of_local_set(&json!(pod)) => {
+            return Err(EvictionError::ForeignPod(named));
+        }
+        Some(pod) => set_of(pod),
+        // It is being made again.
+        None => {
+            let last = of_pod
+                .next_back()
+                .and_then(|request| request.status.clone());
+            last.map(|status| status.replica_set)
+                .filter(|set| !set.is_empty())
+                .ok_or(EvictionError::NotFound(named))?
+        }
+    };
+    let node_name = pod
+        .as_ref()
+        .and_then(|pod| pod.spec.as_ref()?.node_name.clone());
+    let node = match node_name {
+        Some(node) => Some(node_state(cluster, &node).await?),
+        None => None,
+    };
+    let (policy, conditions) = of_set(cluster, namespace, &set).await?;
+    Ok(PodExplanation {
+        namespace: namespace.to_owned(),
+        pod: name.to_owned(),
+        replica_set: set,
+        policy,
+        node,
+        marks: pod.as_ref().map_or_else(Vec::new, marks_of_pod),
+        requests,
+        conditions,
+    })
+}
+
+/// Explains a node.
+///
+/// # Errors
+/// If there is no such node and no pod on it.
+pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation, EvictionError> {
+    let node = node_state(cluster, name).await?;
+    let pods: Api<Pod> = Api::all(cluster.client());
+    let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
+    let pods = cluster.call("list pods", pods.list(&on_node)).await?.items;
+    if pods.is_empty() && node.marks == [GONE] {
+        return Err(EvictionError::NotFound(format!("node {name}")));
+    }
+    let requests = migration::list(cluster, None).await?;
+    let pods = pods.iter().filter(|pod| is_of_local_set(&json!(pod)));
+    let pods = pods.map(|pod| {
+        let is_of_pod = |request: &&MigrationRequest| {
+            let uid = request.spec.pod_uid.as_ref();
+            request.namespace() == pod.namespace()
+                && request.spec.pod_name == pod.name_any()
+                && uid.is_none_or(|uid| Some(uid) == pod.metadata.uid.as_ref())
+        };
+        let states = requests.iter().filter(is_of_pod).map(RequestState::of);
+        PodOnNode {
+            namespace: pod.namespace().unwrap_or_default(),
+            pod: pod.name_any(),
+            replica_set: set_of(pod),
+            request: states.into_iter().find(|state| !state.has_ended),
+        }
+    });
+    let mut pods: Vec<_> = pods.collect();
+    pods.sort_by(|a, b| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
+    Ok(NodeExplanation { node, pods })
+}
+
+impl RequestState {
+    fn of(request: &MigrationRequest) -> Self {
+        let status = request.status.clone().unwrap_or_default();
+        Self {
+            name: request.name_any(),
+            cause: request.spec.cause.to_string(),
+            reason: request.spec.reason.clone(),
+            phase: status
+                .phase
+                .map_or_else(String::new, |phase| phase.to_string()),
+            has_ended: status.ended().is_some(),
+            wait_reason: status.reason,
+            message: status.message,
+            until: status.until,
+            deadline: status.deadline,
+        }
+    }
+}
+
+async fn node_state(cluster: &ClusterClient, name: &str) -> Result<NodeState, RequestError> {
+    let nodes: Api<Node> = Api::all(cluster.client());
+    let node = cluster.call("read the node", nodes.get_opt(name)).await?;
+    Ok(NodeState {
+        name: name.to_owned(),
+        marks: node.map_or_else(|| vec![GONE.to_owned()], |node| marks_of_node(&node)),
+    })
+}
+
+fn marks_of_node(node: &Node) -> Vec<String> {
+    let mut marks = Vec::new();
+    let conditions = node
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions
+        .into_iter()
+        .find(|condition| condition.type_ == "Ready");
+    if let Some(ready) = ready.filter(|ready| ready.status != "True") {
+        let since = ready.last_transition_time.as_ref();
+        let since = since.map_or_else(String::new, |time| format!(" since {:.0}", time.0));
+        marks.push(format!("{NOT_READY}{since}"));
+    }
+    let taints = node
+        .spec
+        .iter()
+        .flat_map(|spec| spec.taints.iter().flatten());
+    if taints.into_iter().any(|taint| taint.key == OUT_OF_SERVICE) {
+        marks.push(format!("taint {OUT_OF_SERVICE}"));
+    }
+    if let Some(value) = node.labels().get(EVICT).filter(|value| *value != "false") {
+        marks.push(format!("label {EVICT}={value}"));
+    }
+    let mark = node.annotations().get(MAINTENANCE);
+    if let Some(mark) = mark.and_then(|mark| MaintenanceMark::parse(mark)) {
+        let time = |what: &str, time: Option<Time>| {
+            time.map_or_else(String::new, |time| format!(", {what} {:.0}", time.0))
+        };
+        let (until, deadline) = (time("until", mark.until), time("deadline", mark.deadline));
+        marks.push(format!("Maintenance {}{until}{deadline}", mark.name));
+    }
+    if node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true) {
+        marks.push("cordoned".to_owned());
+    }
+    marks
+}
+
+fn marks_of_pod(pod: &Pod) -> Vec<String> {
+    let mut marks = Vec::new();
+    // The annotation counts before the label.
+    match (pod.annotations().get(EVICT), pod.labels().get(EVICT)) {
+        (Some(value), _) if value == "false" => marks.push(format!("annotation {EVICT}=false")),
+        (Some(value), _) => marks.push(format!("{EVICT}={value}")),
+        (None, Some(value)) if value != "false" => marks.push(format!("label {EVICT}={value}")),
+        _ => {}
+    }
+    if let Some(since) = &pod.metadata.deletion_timestamp {
+        marks.push(format!("{DELETED} since {:.0}", since.0));
+    }
+    marks
+}
+
+/// The name of the LocalReplicaSet of a pod that has one.
+fn set_of(pod: &Pod) -> String {
+    let owners = pod.owner_references().iter();
+    let mut owners = owners.filter(|owner| owner.controller == Some(true));
+    owners
+        .next()
+        .map_or_else(String::new, |owner| owner.name.clone())
+}
+
+/// The name of the policy of a set, and its conditions.
+async fn of_set(
+    cluster: &ClusterClient,
+    namespace: &str,
+    name: &str,
+) -> Result<(Option<String>, Vec<SetCondition>), RequestError> {
+    let sets: Api<LocalReplicaSet> = Api::namespaced(cluster.client(), namespace);
+    let read = sets.get_opt(name);
+    let Some(set) = cluster.call("read the localreplicaset", read).await? else {
+        return Ok((None, Vec::new()));
+    };
+    let status = set.status.as_ref();
+    let conditions = status.into_iter().flat_map(|status| &status.conditions);
+    let is_shown = |type_: &str| CONDITIONS.iter().any(|shown| shown.as_str() == type_);
+    let conditions = conditions.filter(|of| of.status == "True" && is_shown(&of.type_));
+    let conditions = conditions.map(|condition| SetCondition {
+        r#type: condition.type_.clone(),
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
+    });
+    let conditions = conditions.collect();
+    if let Some(policy) = &set.spec.migration_policy {
+        return Ok((Some(policy.clone()), conditions));
+    }
+    let policies: Api<MigrationPolicy> = Api::namespaced(cluster.client(), namespace);
+    let all = ListParams::default();
+    let policies = cluster
+        .call("list migrationpolicies", policies.list(&all))
+        .await?
+        .items;
+    let labels = set.meta().labels.clone().unwrap_or_default();
+    let selects = |policy: &&MigrationPolicy| {
+        ValidMigrationPolicy::check(&policy.spec).is_ok_and(|policy| policy.selects(&labels))
+    };
+    let selecting = policies.iter().filter(selects);
+    let first = selecting.map(ResourceExt::name_any).min();
+    Ok((first, conditions))
+}
