@@ -33,6 +33,10 @@ mod verdict;
 
 #[cfg(test)]
 mod loan_tests;
+#[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
+mod world;
 
 pub use controller::AvailabilityController;
 pub use metrics::AvailabilityMetrics;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use membership::explain::{Explanation, explain};
 
 use crate::{
+    availability,
     host::HostArgs,
     output::{self, Format},
     set_name::{self, SET_NAME},
@@ -34,7 +35,8 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 /// Show how many replicas of a FederatedReplicaSet or FederatedDeployment each cluster has, and why
 ///
 /// Of a FederatedDeployment, the command also shows which revision each cluster has, what the rollout waits for, and how much
-/// of its budget is in use.
+/// of its budget is in use. Of an AvailabilitySet, it shows what is lent to each cluster, which failures would break the set, and which layout
+/// would bear them.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   # Explain the FederatedReplicaSet or FederatedDeployment web in the namespace of the current context
@@ -43,10 +45,13 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
   # Explain the FederatedDeployment web, if there is a FederatedReplicaSet of this name, too
   fedrs explain fdeploy/web
 
+  # Which failures would break the AvailabilitySet web, and which layout would bear them?
+  fedrs explain avset/web
+
   # Explain a set in another namespace, as JSON
   fedrs explain web -n shop -o json")]
 pub(crate) struct ExplainArgs {
-    /// The set. The kind is frs or fdeploy, and needed if both have the name
+    /// The set. The kind is frs, fdeploy or avset. It is needed for an AvailabilitySet, and if both others have the name
     #[arg(value_name = SET_NAME)]
     set: String,
     /// Namespace of the set. By default the namespace of the kubeconfig's context
@@ -61,7 +66,13 @@ pub(crate) struct ExplainArgs {
 
 /// Reads the set and prints the explanation.
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let set = set_name::parse(&args.set, args.namespace.as_deref())?;
+    let namespace = args.namespace.as_deref();
+    if set_name::is_of_kind(&args.set, availability::KIND) {
+        let name = set_name::parse_of_kind(&args.set, namespace, availability::KIND)?;
+        let host = args.host.client().await?;
+        return availability::explain(&host, name, args.output).await;
+    }
+    let set = set_name::parse(&args.set, namespace)?;
     let host = args.host.client().await?;
     let explanation = explain(&host, &set.on(&host)).await?;
     let text = match args.output {

@@ -88,13 +88,19 @@ pub(crate) fn parse_of_kind<'a>(
     kinds: &[&str],
 ) -> anyhow::Result<(Option<&'a str>, &'a str)> {
     let of_kind = text.split_once('/');
-    let rest = of_kind.filter(|(prefix, _)| kinds.contains(&without_group(prefix)));
+    let rest = of_kind.filter(|_| is_of_kind(text, kinds));
     split(
         text,
         rest.map_or(text, |(_, rest)| rest),
         option,
         NAME_OF_KIND,
     )
+}
+
+/// Whether a kind with one of the names `kinds` is before the name.
+pub(crate) fn is_of_kind(text: &str, kinds: &[&str]) -> bool {
+    let of_kind = text.split_once('/');
+    of_kind.is_some_and(|(prefix, _)| kinds.contains(&without_group(prefix)))
 }
 
 /// As [`parse`], where only a FederatedDeployment has a meaning.
