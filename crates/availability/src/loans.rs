@@ -73,7 +73,7 @@ impl Part {
 pub(crate) fn writes(budget: u64, parts: &[Part]) -> Vec<Option<u64>> {
     let targets = targets(budget, parts);
     let at_worst: u64 = parts.iter().map(Part::worst).sum();
-    let mut room = budget.saturating_sub(at_worst);
+    let mut room = budget.checked_sub(at_worst);
     let write = |(part, target): (&Part, u64)| {
         let limit = part.limit?;
         let written = limit.written();
@@ -81,8 +81,10 @@ pub(crate) fn writes(budget: u64, parts: &[Part]) -> Vec<Option<u64>> {
             let is_new = limit.max_unavailable != Some(target) || !limit.is_last;
             return is_new.then_some(target);
         }
-        let raised = target.min(part.worst().saturating_add(room)).max(written);
-        room -= raised.saturating_sub(part.worst());
+        // Beyond the budget, a loan in place of a pod that has failed would stay when that pod is back.
+        let most = room.map_or(part.exposure, |room| part.worst().saturating_add(room));
+        let raised = target.min(most).max(written);
+        room = room.map(|room| room - raised.saturating_sub(part.worst()));
         let is_new = limit.max_unavailable != Some(raised) || !limit.is_last;
         is_new.then_some(raised)
     };
@@ -226,6 +228,7 @@ mod tests {
     #[case::it_uses_up_all(2, vec![part(3, 0, 2), away(2)], vec![Some(0), None])]
     #[case::a_write_may_still_arrive(1, vec![awaited(3, 0, 1), wants(1, part(3, 0, 0))], vec![Some(0), None])]
     #[case::and_is_sent_again(1, vec![awaited(3, 0, 1), part(3, 0, 0)], vec![Some(1), None])]
+    #[case::a_pod_that_fails_makes_no_room(2, vec![awaited(4, 0, 1), lowered(4, 1, 1), wants(1, part(4, 1, 0))], vec![Some(0), Some(0), None])]
     #[case::no_more_than_pods(9, vec![part(2, 0, 0), part(1, 0, 0)], vec![Some(2), Some(1)])]
     #[case::nothing_may_be_lost(0, vec![part(2, 0, 1), part(1, 0, 0)], vec![Some(0), None])]
     fn a1_loans(#[case] budget: u64, #[case] parts: Vec<Part>, #[case] expected: Vec<Option<u64>>) {
