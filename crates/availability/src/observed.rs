@@ -250,6 +250,9 @@ impl Budget {
     }
 }
 
+/// `updateMode` of LocalReplicaSets whose pods stay as they are.
+const UPDATES_NONE: &str = "Never";
+
 /// A LocalReplicaSet.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -265,6 +268,12 @@ pub(crate) struct LocalSet {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct LocalSpec {
     pub(crate) replicas: u32,
+    #[serde(deserialize_with = "null_as_default")]
+    paused: bool,
+    #[serde(deserialize_with = "null_as_default")]
+    stopped: bool,
+    #[serde(deserialize_with = "null_as_default")]
+    update_mode: String,
     #[serde(deserialize_with = "null_as_default")]
     pub(crate) template: Template,
 }
@@ -291,9 +300,9 @@ pub(crate) struct LocalStatus {
     #[serde(deserialize_with = "null_as_default")]
     pub(crate) evictable: u32,
     #[serde(deserialize_with = "null_as_default")]
-    pub(crate) waiting_evictions: u32,
+    waiting_evictions: u32,
     #[serde(deserialize_with = "null_as_default")]
-    pub(crate) updated_replicas: u32,
+    updated_replicas: u32,
     #[serde(deserialize_with = "null_as_default")]
     pub(crate) limits: Vec<ObservedLimit>,
 }
@@ -304,6 +313,24 @@ impl LocalSet {
         let key = [annotations::AVAILABILITY_PREFIX, set].concat();
         let annotation = self.metadata.annotations.get(&key)?;
         Some(DisruptionLimit::parse(annotation))
+    }
+
+    /// Its pods that are to be evicted or updated.
+    pub(crate) fn waiting(&self) -> u32 {
+        let LocalSpec {
+            replicas,
+            paused,
+            stopped,
+            ..
+        } = self.spec;
+        let updates = !paused && self.spec.update_mode != UPDATES_NONE;
+        let outdated = replicas.saturating_sub(self.status.updated_replicas);
+        let evictions = self.status.waiting_evictions;
+        match (stopped, updates) {
+            (true, _) => 0,
+            (false, true) => evictions.max(outdated),
+            (false, false) => evictions,
+        }
     }
 
     /// The number of the write that its controller has seen.

@@ -288,10 +288,8 @@ fn of_local_set<'a>(
             && budget.is_none_or(Budget::is_settled),
         grants: begun.max(limit.max_unavailable.into()),
     });
-    let outdated = set.spec.replicas.saturating_sub(status.updated_replicas);
-    let waiting = u64::from(status.waiting_evictions.max(outdated));
     let part = Part {
-        wanted: part.wanted.max(waiting),
+        wanted: part.wanted.max(set.waiting().into()),
         ..part
     };
     limited(part, Target::LocalSet(set), written, recorded)

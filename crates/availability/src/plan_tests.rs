@@ -140,6 +140,15 @@ fn a1_pods_of_local_replica_sets_are_limited_by_their_sets() {
         [world.limit("eu", "blue"), world.limit("us", "blue")],
         [0, 1]
     );
+    // One that is paused waits for nothing, and leaves it to those who do.
+    let sets = &mut world.member("us").sets;
+    sets.get_mut("blue").unwrap()["spec"]["paused"] = json!(true);
+    world.member("eu").sets.get_mut("blue").unwrap()["status"]["waitingEvictions"] = json!(1);
+    world.settle();
+    assert_eq!(
+        [world.limit("eu", "blue"), world.limit("us", "blue")],
+        [1, 0]
+    );
     // Beside them, other pods have nothing.
     world.put_pod("eu", "web-1", "n1", None);
     world.settle();
