@@ -1,7 +1,7 @@
 //! What is ours in a member, and the requests that change it: each names the version that it replaces.
 
 use fedrs_api::{
-    AvailabilitySet, DisruptionLimit, Loan, LoanKind, ValidAvailabilitySet, annotations, labels,
+    AvailabilitySet, DisruptionLimit, ValidAvailabilitySet, annotations, labels,
     selector::{self, LabelSelector},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
@@ -64,15 +64,6 @@ impl<'a> Own<'a> {
             && label(labels::FEDERATION) == Some(self.federation)
     }
 
-    /// Whether it is as it was written, but for the number.
-    pub(crate) fn is_intact(&self, budget: &Budget, valid: &ValidAvailabilitySet) -> bool {
-        let spec = &budget.spec;
-        let selects = spec.selector.as_ref().map(selector::normalized);
-        selects == Some(selector::normalized(&enabled(&valid.selector)))
-            && spec.min_available.is_null()
-            && spec.unhealthy_pod_eviction_policy.as_deref() == Some(POLICY)
-    }
-
     /// The limit of a LocalReplicaSet that this AvailabilitySet has written.
     pub(crate) fn limit_of(&self, set: &LocalSet) -> Option<DisruptionLimit> {
         let limit = set.limit_of(&self.name)?;
@@ -104,16 +95,6 @@ impl<'a> Own<'a> {
             .filter(|set| self.limit_of(set).is_some());
         let budgets = budgets.map(|budget| Target::Budget(Some(budget)));
         budgets.chain(sets.map(Target::LocalSet))
-    }
-
-    /// Whether the loan is that of `target`.
-    pub(crate) fn is_of(&self, target: Target<'_>, loan: &Loan) -> bool {
-        match target {
-            Target::Budget(_) => loan.kind == LoanKind::PodDisruptionBudget,
-            Target::LocalSet(set) => {
-                loan.kind == LoanKind::LocalReplicaSet && loan.name == set.metadata.name
-            }
-        }
     }
 
     /// The request that lets so many pods be unavailable.
@@ -217,6 +198,15 @@ impl<'a> Own<'a> {
             }),
         }
     }
+}
+
+/// Whether the PodDisruptionBudget is as it was written, but for the number.
+pub(crate) fn is_intact(budget: &Budget, valid: &ValidAvailabilitySet) -> bool {
+    let spec = &budget.spec;
+    let selects = spec.selector.as_ref().map(selector::normalized);
+    selects == Some(selector::normalized(&enabled(&valid.selector)))
+        && spec.min_available.is_null()
+        && spec.unhealthy_pod_eviction_policy.as_deref() == Some(POLICY)
 }
 
 /// Selects the pods that `selector` selects and that are not disabled.

@@ -14,7 +14,7 @@ use crate::{
     domains::{Place, number},
     loans::{Limit, Part},
     observed::{Budget, LocalSet, Node, Observed, Pod},
-    own::Own,
+    own::{Own, is_intact},
 };
 
 /// What a member shows.
@@ -40,6 +40,18 @@ pub(crate) enum Target<'a> {
     Budget(Option<&'a Budget>),
     /// A LocalReplicaSet.
     LocalSet(&'a LocalSet),
+}
+
+impl Target<'_> {
+    /// Whether the loan is its.
+    pub(crate) fn lends(self, loan: &Loan) -> bool {
+        match self {
+            Self::Budget(_) => loan.kind == LoanKind::PodDisruptionBudget,
+            Self::LocalSet(set) => {
+                loan.kind == LoanKind::LocalReplicaSet && loan.name == set.metadata.name
+            }
+        }
+    }
 }
 
 /// A part, and what limits it.
@@ -172,7 +184,7 @@ pub(crate) fn of<'a>(
         }
     } else if budget.is_some() || pods.live > 0 {
         let recorded = recorded(loans, LoanKind::PodDisruptionBudget, &own.budget_name());
-        let part = of_budget(pods.part(expected), budget, own, valid, recorded);
+        let part = of_budget(pods.part(expected), budget, valid, recorded);
         member.parts.push(part);
     }
     member
@@ -252,11 +264,10 @@ fn limited<'a>(
 fn of_budget<'a>(
     part: Part,
     budget: Option<&'a Budget>,
-    own: &Own<'_>,
     valid: &ValidAvailabilitySet,
     recorded: Option<&Loan>,
 ) -> MemberPart<'a> {
-    let intact = budget.filter(|budget| own.is_intact(budget, valid));
+    let intact = budget.filter(|budget| is_intact(budget, valid));
     let written = intact.and_then(|budget| {
         let max_unavailable = budget.spec.max_unavailable.as_u64()?;
         Some(Written {

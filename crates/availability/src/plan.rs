@@ -78,11 +78,11 @@ pub(crate) fn is_deleted(set: &AvailabilitySet) -> bool {
 pub(crate) fn plan(input: &Input<'_>) -> Plan {
     let previous = input.set.status.clone().unwrap_or_default();
     if is_deleted(input.set) {
-        return removal(input, previous);
+        return removal(input, &previous);
     }
     match ValidAvailabilitySet::check(&input.set.spec) {
         Ok(valid) => Planner::new(input, &valid, &previous).plan(),
-        Err(errors) => not_accepted(input, &field_errors::message(&errors), previous),
+        Err(errors) => not_accepted(input, &field_errors::message(&errors), &previous),
     }
 }
 
@@ -101,7 +101,7 @@ fn forgotten<'s>(
 }
 
 /// Nothing is changed in members, and the status says why.
-fn not_accepted(input: &Input<'_>, errors: &str, previous: AvailabilitySetStatus) -> Plan {
+fn not_accepted(input: &Input<'_>, errors: &str, previous: &AvailabilitySetStatus) -> Plan {
     let generation = input.set.metadata.generation;
     let conditions = conditions::invalid(errors).into_iter();
     let conditions = conditions
@@ -113,7 +113,7 @@ fn not_accepted(input: &Input<'_>, errors: &str, previous: AvailabilitySetStatus
     };
     Plan {
         finalizer: None,
-        events: events::of(&previous, &status, &[]),
+        events: events::of(previous, &status, &[]),
         status,
         requests: BTreeMap::new(),
         next: None,
@@ -121,7 +121,7 @@ fn not_accepted(input: &Input<'_>, errors: &str, previous: AvailabilitySetStatus
 }
 
 /// What was lent is removed from all members; the finalizer last.
-fn removal(input: &Input<'_>, previous: AvailabilitySetStatus) -> Plan {
+fn removal(input: &Input<'_>, previous: &AvailabilitySetStatus) -> Plan {
     let own = Own::of(input.set, input.federation);
     let mut requests = BTreeMap::new();
     let mut left = Vec::new();
@@ -141,14 +141,14 @@ fn removal(input: &Input<'_>, previous: AvailabilitySetStatus) -> Plan {
     }
     let has_finalizer = finalizer::is_present(&input.set.metadata, finalizers::AVAILABILITY_SET);
     let is_clean = left.is_empty();
-    let forgotten: Vec<_> = forgotten(input, &previous).collect();
+    let forgotten: Vec<_> = forgotten(input, previous).collect();
     let status = AvailabilitySetStatus {
         clusters: left,
         ..previous.clone()
     };
     Plan {
         finalizer: (has_finalizer && is_clean).then_some(FinalizerChange::Remove),
-        events: events::of(&previous, &status, &forgotten),
+        events: events::of(previous, &status, &forgotten),
         status,
         next: if requests.is_empty() {
             (!is_clean).then_some(PERIOD)
@@ -280,7 +280,7 @@ impl<'a> Planner<'a> {
         let loans = before.into_iter().flat_map(|cluster| &cluster.loans);
         let is_left = |loan: &&Loan| {
             let mut obsolete = member.obsolete.iter();
-            obsolete.any(|of| self.own.is_of(*of, loan))
+            obsolete.any(|of| of.lends(loan))
         };
         loans.filter(is_left).cloned().collect()
     }

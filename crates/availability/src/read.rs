@@ -13,7 +13,7 @@ use reflector::Collection;
 use serde::de::DeserializeOwned;
 use tokio::{sync::Mutex, time::Instant};
 
-use crate::observed::{Budget, LocalSet, Node, Observed, Pod};
+use crate::observed::{Node, Observed};
 
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "pods";
@@ -107,9 +107,9 @@ pub(crate) async fn observe(
     let selected = Collection::with_labels(path, selector::to_text(question.selector));
     let pods = all(&lists, selected, (PODS, PODS_MAX)).await?;
     Ok(Observed {
-        sets: Vec::<LocalSet>::from(sets),
-        budgets: Vec::<Budget>::from(budgets),
-        pods: Vec::<Pod>::from(pods),
+        sets,
+        budgets,
+        pods,
         nodes,
     })
 }

@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    const fn too_small(least: u64) -> Option<Unsatisfiable> {
-        Some(Unsatisfiable::BudgetTooSmall { least })
+    const fn too_small(least: u64) -> Unsatisfiable {
+        Unsatisfiable::BudgetTooSmall { least }
     }
 
     /// Pods, those unreachable, the budget: the budget in pods, why it can't be available, whether it is, what is left.
@@ -109,12 +109,12 @@ mod tests {
     #[case::none(0, 0, Amount::Percent(5), (0, Some(Unsatisfiable::TooFewPods), false, 0))]
     #[case::nineteen(19, 1, Amount::Number(1), (1, None, true, 0))]
     #[case::twenty(20, 1, Amount::Number(1), (1, None, true, 0))]
-    #[case::twenty_one(21, 0, Amount::Number(1), (1, too_small(2), false, 0))]
+    #[case::twenty_one(21, 0, Amount::Number(1), (1, Some(too_small(2)), false, 0))]
     #[case::forty(40, 0, Amount::Number(2), (2, None, true, 2))]
-    #[case::forty_one(41, 0, Amount::Number(2), (2, too_small(3), false, 0))]
+    #[case::forty_one(41, 0, Amount::Number(2), (2, Some(too_small(3)), false, 0))]
     #[case::percentages_round_up(39, 2, Amount::Percent(5), (2, None, true, 0))]
     #[case::a_small_percentage_of_a_small_set(19, 1, Amount::Percent(1), (1, None, true, 0))]
-    #[case::a_small_percentage_of_a_large_set(100, 0, Amount::Percent(4), (4, too_small(5), false, 0))]
+    #[case::a_small_percentage_of_a_large_set(100, 0, Amount::Percent(4), (4, Some(too_small(5)), false, 0))]
     #[case::more_than_all(4, 4, Amount::Number(9), (9, None, true, 5))]
     fn a1_available_if_at_most_the_budget_is_unreachable(
         #[case] pods: u64,
