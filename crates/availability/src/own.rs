@@ -1,20 +1,38 @@
 //! What is ours in a member, and the requests that change it: each names the version that it replaces.
 
 use fedrs_api::{
-    AvailabilitySet, DisruptionLimit, ValidAvailabilitySet, annotations, labels,
+    AvailabilitySet, DisruptionLimit, Loan, LoanKind, ValidAvailabilitySet, annotations, labels,
     selector::{self, LabelSelector},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::{
-    observed::{Budget, LocalSet, Observed},
-    parts::Target,
-};
+use crate::observed::{Budget, LocalSet, Observed};
 
 /// Pods that are not ready may be evicted at any time: they are unreachable anyway.
 const POLICY: &str = "AlwaysAllow";
+
+/// What limits the pods of a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target<'a> {
+    /// The PodDisruptionBudget of the AvailabilitySet, if it exists.
+    Budget(Option<&'a Budget>),
+    /// A LocalReplicaSet.
+    LocalSet(&'a LocalSet),
+}
+
+impl Target<'_> {
+    /// Whether the loan is its.
+    pub(crate) fn lends(self, loan: &Loan) -> bool {
+        match self {
+            Self::Budget(_) => loan.kind == LoanKind::PodDisruptionBudget,
+            Self::LocalSet(set) => {
+                loan.kind == LoanKind::LocalReplicaSet && loan.name == set.metadata.name
+            }
+        }
+    }
+}
 
 /// The objects of one AvailabilitySet in members.
 pub(crate) struct Own<'a> {

@@ -14,7 +14,7 @@ use crate::{
     domains::{Place, number},
     loans::{Limit, Part},
     observed::{Budget, LocalSet, Node, Observed, Pod},
-    own::{Own, is_intact},
+    own::{Own, Target, is_intact},
 };
 
 /// What a member shows.
@@ -31,27 +31,6 @@ pub(crate) struct Member<'a> {
     pub(crate) is_mixed: bool,
     /// What has to be removed.
     pub(crate) obsolete: Vec<Target<'a>>,
-}
-
-/// What limits the pods of a part.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Target<'a> {
-    /// The PodDisruptionBudget of the AvailabilitySet, if it exists.
-    Budget(Option<&'a Budget>),
-    /// A LocalReplicaSet.
-    LocalSet(&'a LocalSet),
-}
-
-impl Target<'_> {
-    /// Whether the loan is its.
-    pub(crate) fn lends(self, loan: &Loan) -> bool {
-        match self {
-            Self::Budget(_) => loan.kind == LoanKind::PodDisruptionBudget,
-            Self::LocalSet(set) => {
-                loan.kind == LoanKind::LocalReplicaSet && loan.name == set.metadata.name
-            }
-        }
-    }
 }
 
 /// A part, and what limits it.
