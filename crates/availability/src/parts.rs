@@ -139,7 +139,7 @@ pub(crate) fn of<'a>(
         .budgets
         .iter()
         .find(|budget| own.has_budget(budget));
-    let has_sets = !member.parts.is_empty();
+    let has_sets = member.parts.iter().any(|of| of.part.pods > 0);
     let other = others_budget(&others);
     member.other_budget = member
         .other_budget

@@ -7,13 +7,13 @@ use std::{
 };
 
 use controller_base::limited_list::{KeptLimit, Lists, ReadError};
-use fedrs_api::{DomainLabels, annotations, selector, selector::LabelSelector};
+use fedrs_api::{DomainLabels, annotations, labels, selector, selector::LabelSelector};
 use kube::Client;
 use reflector::Collection;
 use serde::de::DeserializeOwned;
 use tokio::{sync::Mutex, time::Instant};
 
-use crate::observed::{Node, Observed};
+use crate::observed::{Budget, Meta, Node, Observed, Pod};
 
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "pods";
@@ -24,7 +24,9 @@ const NODES_MAX: usize = 10_000;
 /// The most pods of a set in a member.
 const PODS_MAX: usize = 50_000;
 /// The most PodDisruptionBudgets, and the most LocalReplicaSets, of a namespace in a member.
-const OBJECTS_MAX: usize = 10_000;
+const OBJECTS_MAX: usize = 2_000;
+/// The most keys of labels that selectors of PodDisruptionBudgets may be about.
+const KEYS_MAX: usize = 1_000;
 /// For how long nodes that were listed serve all sets.
 const NODES_AGE_MAX: Duration = Duration::from_secs(5);
 /// The longest value of a label.
@@ -56,10 +58,14 @@ impl NodeCache {
     async fn get(
         &self,
         lists: &Lists<'_>,
-        labels: &DomainLabels,
+        domain_labels: &DomainLabels,
     ) -> Result<Arc<BTreeMap<String, Node>>, ReadError> {
         let mut listed = self.listed.lock().await;
-        let wanted = [&*labels.rack, &*labels.zone, annotations::EVICT];
+        let wanted = [
+            &*domain_labels.rack,
+            &*domain_labels.zone,
+            annotations::EVICT,
+        ];
         let mut keys = BTreeSet::from(wanted.map(str::to_owned));
         if let Some(listed) = &*listed {
             let is_complete = keys.is_subset(&listed.keys);
@@ -69,8 +75,8 @@ impl NodeCache {
             keys.extend(listed.keys.iter().cloned());
         }
         let keep = |mut node: Node| {
-            let labels = &mut node.metadata.labels;
-            labels.retain(|key, value| keys.contains(key) && value.len() <= LABEL_BYTES_MAX);
+            let keys = keys.iter().map(String::as_str).collect();
+            keep_labels(&mut node.metadata, &keys);
             Some((node.metadata.name.clone(), node))
         };
         let limit = KeptLimit::new(NODES, NODES_MAX);
@@ -89,12 +95,12 @@ impl NodeCache {
 pub(crate) async fn observe(
     client: &Client,
     question: &Question<'_>,
-    labels: &DomainLabels,
+    domain_labels: &DomainLabels,
     cache: &NodeCache,
 ) -> Result<Observed, ReadError> {
     let lists = Lists::new(client, question.timeout);
     let namespace = question.namespace;
-    let nodes = cache.get(&lists, labels).await?;
+    let nodes = cache.get(&lists, domain_labels).await?;
     let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/{SETS}");
     // Only clusters with a controller of LocalReplicaSets have the CRD.
     let sets = match all(&lists, Collection::all(path), (SETS, OBJECTS_MAX)).await {
@@ -102,16 +108,36 @@ pub(crate) async fn observe(
         sets => sets?,
     };
     let path = format!("/apis/policy/v1/namespaces/{namespace}/{BUDGETS}");
-    let budgets = all(&lists, Collection::all(path), (BUDGETS, OBJECTS_MAX)).await?;
+    let budgets: Vec<Budget> = all(&lists, Collection::all(path), (BUDGETS, OBJECTS_MAX)).await?;
     let path = format!("/api/v1/namespaces/{namespace}/{PODS}");
     let selected = Collection::with_labels(path, selector::to_text(question.selector));
-    let pods = all(&lists, selected, (PODS, PODS_MAX)).await?;
+    let keys = label_keys(&budgets);
+    let keep = |mut pod: Pod| {
+        keep_labels(&mut pod.metadata, &keys);
+        Some(pod)
+    };
+    let limit = KeptLimit::new(PODS, PODS_MAX);
+    let pods = lists.list(selected, &limit, keep).await?;
     Ok(Observed {
         sets,
         budgets,
         pods,
         nodes,
     })
+}
+
+/// The labels of pods that matter: PodDisruptionBudgets select by them.
+fn label_keys(budgets: &[Budget]) -> BTreeSet<&str> {
+    let selectors = budgets
+        .iter()
+        .filter_map(|budget| budget.spec.selector.as_ref());
+    let keys = selectors.flat_map(selector::keys).take(KEYS_MAX);
+    keys.chain([labels::ENABLED]).collect()
+}
+
+fn keep_labels(metadata: &mut Meta, keys: &BTreeSet<&str>) {
+    let labels = &mut metadata.labels;
+    labels.retain(|key, value| keys.contains(&**key) && value.len() <= LABEL_BYTES_MAX);
 }
 
 async fn all<T: DeserializeOwned>(
