@@ -313,6 +313,56 @@ closed_set! {
 }
 
 closed_set! {
+    /// Condition types of an AvailabilitySet. The first four are always present.
+    pub enum AvailabilityConditionType {
+        /// Whether the spec is valid.
+        Accepted,
+        /// Whether the set can be available with this budget and so many pods (A1).
+        Satisfiable,
+        /// Whether the set is available (A1).
+        Available,
+        /// Whether all members answer.
+        MembersReachable,
+        /// Pods can be evicted beyond the budget, or not at all; present only while that is so.
+        EvictionsNotLimited,
+    }
+}
+
+closed_set! {
+    /// Reasons of the conditions of an AvailabilitySet.
+    pub enum AvailabilityReason {
+        /// `Accepted`: the spec is valid.
+        Valid,
+        /// `Accepted`, `Satisfiable`, `Available`: the spec is invalid.
+        InvalidSpec,
+        /// `Satisfiable`: the set can be available.
+        CanBeAvailable,
+        /// `Satisfiable`: fewer than 3 pods are enabled.
+        TooFewPods,
+        /// `Satisfiable`: the set has 20 pods or more, and its budget is below 5 % of them.
+        BudgetTooSmall,
+        /// `Available`: at most as many pods as the budget says are unreachable.
+        WithinBudget,
+        /// `Available`: more pods are unreachable.
+        BudgetExceeded,
+        /// `Available`: the set can't be available, see `Satisfiable`.
+        NotSatisfiable,
+        /// `Satisfiable`, `Available`: members have not been seen yet, and no pod is known.
+        NotObserved,
+        /// `MembersReachable`: all members answer.
+        AllReachable,
+        /// `MembersReachable`: members do not answer.
+        MembersUnreachable,
+        /// `MembersReachable`: members reject requests, or their answers can't be read.
+        RequestsRejected,
+        /// `EvictionsNotLimited`: PodDisruptionBudgets of others match the pods.
+        OtherDisruptionBudget,
+        /// `EvictionsNotLimited`: a member has pods of LocalReplicaSets and others, which get no PodDisruptionBudget.
+        MixedControllers,
+    }
+}
+
+closed_set! {
     /// Condition types of an EndpointSet. The first two are always present.
     pub enum EndpointConditionType {
         /// Whether the spec is valid.

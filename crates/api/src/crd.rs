@@ -10,9 +10,9 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::{
-    EndpointSet, FederatedDeployment, FederatedReplicaSet, FieldError, LocalReplicaSet,
-    Maintenance, MemberCluster, MigrationPolicy, MigrationRequest, SetKind, field::Errors,
-    placement, schema,
+    AvailabilitySet, EndpointSet, FederatedDeployment, FederatedReplicaSet, FieldError,
+    LocalReplicaSet, Maintenance, MemberCluster, MigrationPolicy, MigrationRequest, SetKind,
+    field::Errors, placement, schema,
 };
 
 /// All CRDs of a host, ready to install.
@@ -23,6 +23,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         FederatedDeployment::crd(),
         MemberCluster::crd(),
         Maintenance::crd(),
+        AvailabilitySet::crd(),
     ];
     // Nobody may be asked to write the statuses of EndpointSets: without one, they say nothing.
     let endpoint_sets = tidy(EndpointSet::crd());

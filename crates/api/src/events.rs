@@ -129,6 +129,24 @@ closed_set! {
 }
 
 closed_set! {
+    /// Reasons of events on an AvailabilitySet.
+    pub enum AvailabilityEventReason {
+        /// The set is available again.
+        Available,
+        /// More pods than the budget says are unreachable.
+        BudgetExceeded,
+        /// The set can't be available with this budget and so many pods.
+        NotSatisfiable,
+        /// The spec is invalid.
+        NotAccepted,
+        /// A member does not answer, or rejects requests.
+        MemberUnreachable,
+        /// A cluster is no member any more: what limits evictions there stays.
+        LimitsLeft,
+    }
+}
+
+closed_set! {
     /// Reasons of events on a MemberCluster. The reasons of the condition Ready are reasons of events as well.
     pub enum MemberEventReason {
         /// The controller uses a kubeconfig that does not protect its credentials.

@@ -6,3 +6,5 @@ pub const MEMBERS: &str = "fedrs.dev/members";
 pub const SHUTDOWN: &str = "fedrs.dev/shutdown";
 /// On a Maintenance: the controller removes its marks from the nodes of the members before the object disappears.
 pub const MAINTENANCE: &str = "fedrs.dev/maintenance";
+/// On an AvailabilitySet: the controller removes its PodDisruptionBudgets and limits from the members before the object disappears.
+pub const AVAILABILITY_SET: &str = "fedrs.dev/availability-set";

@@ -12,6 +12,11 @@ pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";
 /// On a ControllerRevision of the host: the name of the FederatedDeployment whose template it has (L2).
 pub const FEDERATED_DEPLOYMENT: &str = "fedrs.dev/federated-deployment";
 
+/// On a PodDisruptionBudget in a member: the name of the AvailabilitySet whose budget it lends (A1).
+pub const AVAILABILITY_SET: &str = "fedrs.dev/availability-set";
+/// On a pod, `"false"`: no AvailabilitySet counts it (A1).
+pub const ENABLED: &str = "fedrs.dev/enabled";
+
 /// On a ControllerRevision: the name of the LocalReplicaSet whose template it has (L2).
 pub const LOCAL_REPLICA_SET: &str = "fedrs.dev/local-replica-set";
 /// On pods of a LocalReplicaSet: the hash of the template that they have. Kubernetes' own label for that.

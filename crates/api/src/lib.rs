@@ -9,6 +9,7 @@
 //! clients, stores or decisions.
 
 pub mod annotations;
+pub mod availability_set;
 mod closed_set;
 mod closest_name;
 mod cluster_status;
@@ -53,6 +54,7 @@ mod rules;
 mod schema;
 pub mod selector;
 pub mod valid;
+mod valid_availability;
 mod valid_deployment;
 mod valid_endpoint_set;
 mod valid_local;
@@ -60,6 +62,11 @@ mod valid_maintenance;
 mod valid_rollout;
 mod wait;
 
+pub use availability_set::{
+    AvailabilityCluster, AvailabilitySet, AvailabilitySetSpec, AvailabilitySetStatus,
+    DOMAINS_SHOWN_MAX, DisruptionLimit, DomainLabels, DomainPods, DomainStatus, DomainType, Loan,
+    LoanKind, ObservedLimit,
+};
 pub use closest_name::{closest_name, unknown_clusters};
 pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
@@ -67,9 +74,9 @@ pub use cluster_status::{
 };
 pub use cluster_type::ClusterType;
 pub use conditions::{
-    ConditionReason, ConditionStatus, ConditionType, EndpointConditionType, EndpointReason,
-    LocalConditionType, LocalReason, MaintenanceConditionType, MaintenanceReason,
-    MemberConditionType, MemberReason, NewCondition,
+    AvailabilityConditionType, AvailabilityReason, ConditionReason, ConditionStatus, ConditionType,
+    EndpointConditionType, EndpointReason, LocalConditionType, LocalReason,
+    MaintenanceConditionType, MaintenanceReason, MemberConditionType, MemberReason, NewCondition,
 };
 pub use deployment_strategy::{DeploymentStrategy, RollingUpdate, StrategyType};
 pub use dns::is_label as is_dns_label;
@@ -78,7 +85,8 @@ pub use endpoint_set::{
     EndpointSource, IncludedPods,
 };
 pub use events::{
-    EventReason, LocalEventReason, MaintenanceEventReason, MemberEventReason, MigrationEventReason,
+    AvailabilityEventReason, EventReason, LocalEventReason, MaintenanceEventReason,
+    MemberEventReason, MigrationEventReason,
 };
 pub use federated_deployment::{DeploymentKind, FederatedDeployment, FederatedDeploymentSpec};
 pub use federated_replica_set::{
@@ -129,6 +137,7 @@ pub use rollout::{
 };
 pub use rollout_status::RolloutStatus;
 pub use valid::{ValidFrs, ValidTemplate, preferences_hash};
+pub use valid_availability::ValidAvailabilitySet;
 pub use valid_deployment::{RolloutSettings, ValidFederatedDeployment};
 pub use valid_endpoint_set::{NamedPort, PodPort, ValidEndpointSet, ValidEndpointSource};
 pub use valid_local::{AllowedChanges, ValidAntiaffinity, ValidLocalReplicaSet};

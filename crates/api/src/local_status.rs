@@ -4,7 +4,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{compact::is_default, local_record::LocalRecord, record_text};
+use crate::{
+    availability_set::ObservedLimit, compact::is_default, local_record::LocalRecord, record_text,
+};
 
 /// Which pods exist, and what their update waits for. Also has the state that a new leader continues from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +38,8 @@ pub struct LocalReplicaSetStatus {
     /// The revision of the current template, by the name of its ControllerRevision. Equal to `currentRevision` once all pods have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_revision: Option<String>,
-    /// The pods that may be unavailable: `spec.deploymentStrategy.maxUnavailable` as a number (L14).
+    /// The pods that may be unavailable: `spec.deploymentStrategy.maxUnavailable` as a number (L14), or less, if AvailabilitySets say so
+    /// (A1).
     pub max_unavailable: i32,
     /// Of `maxUnavailable`: in use (L16). More than it if pods are broken.
     pub unavailable: i32,
@@ -47,6 +50,10 @@ pub struct LocalReplicaSetStatus {
     /// expected to evict them.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting_evictions: i32,
+    /// The limits of AvailabilitySets that this status was decided by (A1).
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["availabilitySet"]))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ObservedLimit>,
     /// When the pods last made progress towards the current template: `progressDeadlineSeconds` counts from then, also for another leader.
     /// Absent once all are updated and available.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -101,6 +101,14 @@ pub fn normalized(selector: &LabelSelector) -> LabelSelector {
     }
 }
 
+/// The keys of the labels that `selector` is about.
+pub fn keys(selector: &LabelSelector) -> impl Iterator<Item = &str> {
+    let of_labels = selector.match_labels.iter().flatten().map(|(key, _)| key);
+    let expressions = selector.match_expressions.iter().flatten();
+    let of_expressions = expressions.map(|expression| &expression.key);
+    of_labels.chain(of_expressions).map(String::as_str)
+}
+
 /// Whether `labels` match `selector`, which must be valid.
 #[must_use]
 pub fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {

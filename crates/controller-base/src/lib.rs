@@ -5,6 +5,8 @@
 //!                              |-- list_progress  whether what it watches is listed --> readiness
 //!                              |-- calls          single requests, each within limits
 //!                              |-- event_recorder events about objects
+//!                              |-- object_tasks   a task for each object of a kind
+//!                              |-- members        how members are reached; limited_list reads one
 //!                              '-- history        ControllerRevisions of sets
 //! ```
 //!
@@ -20,8 +22,11 @@ pub mod event_recorder;
 pub mod field_errors;
 pub mod finalizer;
 pub mod history;
+pub mod limited_list;
 pub mod list_progress;
 pub mod listing;
+pub mod members;
+pub mod object_tasks;
 pub mod rbac;
 pub mod readiness;
 pub mod required_labels;

@@ -1,5 +1,6 @@
 //! Wires the parts together: tasks, each named, cancellable and joined; a panic in one ends all.
 
+use availability::AvailabilityController;
 use std::sync::Arc;
 
 use cluster_informer::InformerSettings;
@@ -76,6 +77,7 @@ impl Controller {
         let (complete, all_known) = watch::channel(false);
         let readiness = Readiness::new(lists, all_known);
         let maintenances = self.maintenances(&reconciler, &registry);
+        let availability = self.availability(&reconciler, &registry, &federation);
         let context = Context {
             trigger: Arc::clone(&reconciler) as _,
             recorder: reconciler.recorder.clone(),
@@ -98,7 +100,14 @@ impl Controller {
         let queue = reconciler.queue.clone().run(cancel.clone());
         tasks.spawn(watchdog.watch("queue").around(queue));
         let running = Running::new(tasks.clone(), readiness, watchdog);
-        begin_when_ready(maintenances, running.readiness(), &tasks, cancel.clone());
+        let of_maintenances = tasks.clone();
+        begin_when_ready(running.readiness(), &tasks, &cancel, |cancel| {
+            maintenances.run(of_maintenances, cancel)
+        });
+        let of_availability = tasks.clone();
+        begin_when_ready(running.readiness(), &tasks, &cancel, |cancel| {
+            availability.run(of_availability, cancel)
+        });
         let workers = reconciler.config.workers;
         running.start_workers(workers, cancel, move |watched| {
             work(Arc::clone(&reconciler), watched)
@@ -236,6 +245,27 @@ impl Controller {
         }
     }
 
+    /// The controller of AvailabilitySets, which reaches the members through `registry`.
+    fn availability(
+        &self,
+        reconciler: &Reconciler,
+        registry: &Arc<Registry>,
+        federation: &Arc<str>,
+    ) -> AvailabilityController {
+        AvailabilityController {
+            host: self.host.clone(),
+            members: Arc::clone(registry) as _,
+            federation: self.config.federation.clone(),
+            federation_id: Arc::clone(federation),
+            clock: self.clock.clone(),
+            call_timeout: self.config.call_timeout,
+            joining_timeout: self.config.joining_timeout,
+            recorder: reconciler.recorder.clone(),
+            metrics: self.metrics.availability.clone(),
+            seed: self.seed,
+        }
+    }
+
     fn reconciler(
         &self,
         federation: &Arc<str>,
@@ -288,17 +318,17 @@ impl Controller {
     }
 }
 
-/// Handles Maintenances once all members are known.
-fn begin_when_ready(
-    maintenances: MaintenanceController,
+/// Runs a controller of other objects of the host once all members are known.
+fn begin_when_ready<F: Future<Output = ()> + Send + 'static>(
     mut readiness: Readiness,
     tasks: &TaskTracker,
-    cancel: CancellationToken,
+    cancel: &CancellationToken,
+    run: impl FnOnce(CancellationToken) -> F + Send + 'static,
 ) {
-    let of_maintenances = tasks.clone();
+    let cancel = cancel.clone();
     tasks.spawn(async move {
         if cancel.run_until_cancelled(readiness.wait()).await == Some(true) {
-            maintenances.run(of_maintenances, cancel).await;
+            run(cancel).await;
         }
     });
 }

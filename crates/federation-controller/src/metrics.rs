@@ -1,5 +1,6 @@
 //! The metrics of the controller (F38).
 
+use availability::AvailabilityMetrics;
 use std::{sync::Arc, time::Duration};
 
 use check_queue::{DelayingQueueMetrics, WorkQueueMetrics};
@@ -106,6 +107,8 @@ pub struct Metrics {
     pub informers: InformerMetrics,
     /// Maintenances.
     pub maintenances: MaintenanceMetrics,
+    /// AvailabilitySets.
+    pub availability: AvailabilityMetrics,
 }
 
 impl Default for Metrics {
@@ -122,6 +125,7 @@ impl Default for Metrics {
             work: WorkQueueMetrics::default(),
             informers: InformerMetrics::default(),
             maintenances: MaintenanceMetrics::default(),
+            availability: AvailabilityMetrics::default(),
         }
     }
 }
@@ -170,6 +174,7 @@ impl Metrics {
             .informers
             .register(registry.sub_registry_with_prefix("member"));
         shown.maintenances.register(registry);
+        shown.availability.register(registry);
         Arc::new(metrics)
     }
 

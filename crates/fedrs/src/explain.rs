@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use membership::explain::{Explanation, explain};
 
 use crate::{
-    explain_migration,
+    availability, explain_migration,
     host::HostArgs,
     output::{self, Format},
     set_name::{self, SET_NAME},
@@ -38,7 +38,8 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 /// Show how many replicas of a FederatedReplicaSet or FederatedDeployment each cluster has, and why; or why a pod moves or stays
 ///
 /// Of a FederatedDeployment, the command also shows which revision each cluster has, what the rollout waits for, and how much
-/// of its budget is in use.
+/// of its budget is in use. Of an AvailabilitySet, it shows what is lent to each cluster, which failures would break the set, and which layout
+/// would bear them.
 ///
 /// For pod/NAME and node/NAME, with the kubeconfig of the cluster that they are in: who asks a pod of a LocalReplicaSet to leave its node,
 /// how far that is, what holds it up, until when, and by which deadline it moves; of a node, which pods have not left it.
@@ -50,6 +51,9 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
   # Explain the FederatedDeployment web, if there is a FederatedReplicaSet of this name, too
   fedrs explain fdeploy/web
 
+  # Which failures would break the AvailabilitySet web, and which layout would bear them?
+  fedrs explain avset/web
+
   # Explain a set in another namespace, as JSON
   fedrs explain web -n shop -o json
 
@@ -57,7 +61,7 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
   fedrs explain pod/web-0a1b2 -n shop --kubeconfig member.yaml
   fedrs explain node/n1 --kubeconfig member.yaml")]
 pub(crate) struct ExplainArgs {
-    /// The set, pod or node. The kind is frs or fdeploy, and needed if both have the name; or pod or node
+    /// The set, pod or node. The kind is frs, fdeploy, avset, pod or node. It is needed if several have the name; without it, it is frs or fdeploy
     #[arg(value_name = SET_NAME)]
     set: String,
     /// Namespace of the set. By default the namespace of the kubeconfig's context
@@ -83,6 +87,11 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     if let Some(name) = set_name::after_kind(&args.set, &NODES) {
         let cluster = args.host.member_client().await?;
         return explain_migration::node(&cluster, name, args.output).await;
+    }
+    if set_name::after_kind(&args.set, availability::KIND).is_some() {
+        let name = set_name::parse_of_kind(&args.set, option, availability::KIND)?;
+        let host = args.host.client().await?;
+        return availability::explain(&host, name, args.output).await;
     }
     let set = set_name::parse(&args.set, option)?;
     let host = args.host.client().await?;

@@ -2,6 +2,7 @@
 //!
 //! The binary parses arguments, calls libraries and prints; each subcommand has a module.
 
+mod availability;
 mod cli;
 mod config_file;
 mod controller;

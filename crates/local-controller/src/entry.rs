@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use controller_base::selector_index::Selecting;
 use fedrs_api::{
-    FieldError, LocalReplicaSet, LocalReplicaSetSpec, LocalReplicaSetStatus, ValidLocalReplicaSet,
-    annotations,
+    DisruptionLimit, FieldError, LocalReplicaSet, LocalReplicaSetSpec, LocalReplicaSetStatus,
+    ValidLocalReplicaSet, annotations,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::ObjectMeta;
@@ -54,6 +54,8 @@ pub(crate) struct Entry {
     pub(crate) is_deleted: bool,
     /// Why the template was changed, if the user says so.
     pub(crate) change_cause: Option<String>,
+    /// What AvailabilitySets let be unavailable, by their names (A1).
+    pub(crate) limits: BTreeMap<String, DisruptionLimit>,
     pub(crate) valid: Result<Arc<ValidSet>, Vec<FieldError>>,
     /// What was published last; an error names the field that can't be read.
     pub(crate) status: Result<LocalReplicaSetStatus, FieldError>,
@@ -88,6 +90,12 @@ impl Selecting for ValidSet {
 }
 
 impl Entry {
+    /// The pods that AvailabilitySets let be unavailable: the least of all budgets (A1).
+    pub(crate) fn availability_limit(&self) -> Option<usize> {
+        let limits = self.limits.values().map(|limit| limit.max_unavailable);
+        Some(usize::try_from(limits.min()?).unwrap_or(usize::MAX))
+    }
+
     /// The entry of `object`. A spec that `known` has already is not read again.
     pub(crate) fn of(object: SetObject, known: Option<&Self>) -> Self {
         let key = object.key();
@@ -104,6 +112,7 @@ impl Entry {
             is_deleted: metadata.deletion_timestamp.is_some(),
             change_cause: (metadata.annotations.as_ref())
                 .and_then(|annotations| annotations.get(annotations::CHANGE_CAUSE).cloned()),
+            limits: DisruptionLimit::all(metadata.annotations.as_ref()),
             status: match status {
                 Value::Null => Ok(LocalReplicaSetStatus::default()),
                 status => read(status, "status"),

@@ -174,6 +174,7 @@ impl Reconciler {
         let now = self.clock.now();
         let set = Set {
             migration: migrations.policy(),
+            availability_limit: entry.availability_limit(),
             ..Set::new(&valid.set, false, valid.template.hash, &changes)
         };
         let mut recorded = Cow::Borrowed(&previous.record);

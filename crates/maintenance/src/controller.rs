@@ -2,16 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use controller_base::{clock::Clock, event_recorder::EventRecorder};
+use controller_base::{
+    clock::Clock,
+    event_recorder::EventRecorder,
+    members::Members,
+    object_tasks::{Newest, ObjectTasks, ObjectTasksHandler},
+};
+use fedrs_api::Maintenance;
 use kube::Client;
 use reflector::{Collection, Reflector, ReflectorSettings};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    handler::Handler,
-    look::{Context, PATH},
-    members::Members,
+    look::{Context, MaintenanceTask, PATH},
     metrics::MaintenanceMetrics,
 };
 
@@ -52,14 +56,36 @@ impl MaintenanceController {
         let context = Arc::new(Context {
             host: self.host,
             members: self.members,
-            federation: self.federation,
             clock: self.clock,
             call_timeout: self.call_timeout,
             joining_timeout: self.joining_timeout,
             recorder: self.recorder,
             metrics: self.metrics,
         });
-        let handler = Handler::new(context, tasks, cancel.clone());
+        let maintenances = Maintenances {
+            context,
+            federation: self.federation,
+        };
+        let handler = ObjectTasksHandler::new(maintenances, tasks, cancel.clone());
         cancel.run_until_cancelled(reflector.run(handler)).await;
+    }
+}
+
+/// The tasks of all Maintenances.
+struct Maintenances {
+    context: Arc<Context>,
+    federation: String,
+}
+
+impl ObjectTasks for Maintenances {
+    type Object = Maintenance;
+    const KINDS: &'static str = "Maintenances";
+
+    fn is_own(&self, maintenance: &Maintenance) -> bool {
+        maintenance.spec.federation == self.federation
+    }
+
+    fn task(&self, object: Newest<Maintenance>) -> impl Future<Output = ()> + Send + 'static {
+        MaintenanceTask::new(Arc::clone(&self.context), object).run()
     }
 }

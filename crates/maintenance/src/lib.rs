@@ -10,7 +10,6 @@
 //! away. `Goal` and `plan` are pure. A cluster that does not answer keeps what was last known of it, and whatever was recorded in the
 //! status before the first mark was written finds the marks again. While there is no Maintenance, no member is asked for anything.
 
-pub mod members;
 pub mod rbac;
 
 mod blocking;
@@ -18,10 +17,8 @@ mod conditions;
 mod controller;
 mod events;
 mod goal;
-mod handler;
 mod look;
 mod metrics;
-mod newest;
 mod node_patch;
 mod observed;
 mod plan;

@@ -11,21 +11,18 @@ use controller_base::{
     clock::Clock,
     event_recorder::{EventRecorder, InvolvedObject},
     finalizer,
+    members::{Access, Members},
+    object_tasks::{Newest, put},
 };
 use fedrs_api::{Maintenance, finalizers, names};
 use futures::future::join_all;
 use kube::{Client, ResourceExt};
 use serde::de::IgnoredAny;
-use tokio::{
-    sync::{Semaphore, watch},
-    time::Instant,
-};
+use tokio::{sync::Semaphore, time::Instant};
 
 use crate::{
     goal::{Goal, Scope},
-    members::{Access, Members},
     metrics::{Counted, MaintenanceMetrics},
-    newest::put,
     node_patch::NodePatch,
     observed::Observed,
     plan::{FinalizerChange, Input, PERIOD, Plan, plan},
@@ -45,7 +42,6 @@ const JOINING_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Context {
     pub(crate) host: Client,
     pub(crate) members: Arc<dyn Members>,
-    pub(crate) federation: String,
     pub(crate) clock: Clock,
     pub(crate) call_timeout: Duration,
     pub(crate) joining_timeout: Duration,
@@ -56,7 +52,7 @@ pub(crate) struct Context {
 /// The task of one Maintenance.
 pub(crate) struct MaintenanceTask {
     context: Arc<Context>,
-    object: Arc<watch::Sender<Maintenance>>,
+    object: Newest<Maintenance>,
     counted: Counted,
     /// The members that rejected the last patch of a node, and why.
     rejected: BTreeMap<String, String>,
@@ -67,7 +63,7 @@ pub(crate) struct MaintenanceTask {
 struct NotWritten;
 
 impl MaintenanceTask {
-    pub(crate) fn new(context: Arc<Context>, object: Arc<watch::Sender<Maintenance>>) -> Self {
+    pub(crate) fn new(context: Arc<Context>, object: Newest<Maintenance>) -> Self {
         Self {
             counted: Counted::new(context.metrics.clone()),
             context,

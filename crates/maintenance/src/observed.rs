@@ -61,14 +61,8 @@ const LABEL_BYTES_MAX: usize = 63;
 impl Node {
     /// Forgets the labels that neither `selector` nor a mark is about: a member may send any number.
     pub(crate) fn keep_labels(&mut self, selector: &LabelSelector) {
-        let of_labels = selector.match_labels.iter().flatten().map(|(key, _)| key);
-        let expressions = selector.match_expressions.iter().flatten();
-        let of_expressions = expressions.map(|expression| &expression.key);
-        let keys: BTreeSet<_> = of_labels
-            .chain(of_expressions)
-            .map(String::as_str)
-            .chain([annotations::EVICT])
-            .collect();
+        let keys = selector::keys(selector).chain([annotations::EVICT]);
+        let keys: BTreeSet<_> = keys.collect();
         let labels = &mut self.metadata.labels;
         labels.retain(|key, value| keys.contains(&**key) && value.len() <= LABEL_BYTES_MAX);
     }

@@ -28,6 +28,9 @@ pub enum Error {
     /// There is no such Maintenance.
     #[error("maintenance {0} not found: run `fedrs maintenance status` to list all")]
     MaintenanceNotFound(String),
+    /// There is no such AvailabilitySet.
+    #[error("availabilityset {0} not found: run `kubectl get avset` to list all")]
+    AvailabilitySetNotFound(String),
     /// There is no such set.
     #[error("{0} not found")]
     SetNotFound(SetRef),

@@ -10,6 +10,7 @@
 //!
 //! The operations use no terminal: the caller parses arguments, asks for confirmation, and prints the progress.
 
+pub mod availability;
 pub mod cluster_client;
 pub mod controller_lease;
 pub mod cordon;

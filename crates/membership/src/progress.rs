@@ -169,6 +169,9 @@ pub enum Progress {
     /// So many Maintenances lost the finalizer of fedrs.
     #[display("{:<8}removed the finalizers of {}", ClusterType::Host, pluralize(*_0, "Maintenance"))]
     MaintenancesReleased(usize),
+    /// So many AvailabilitySets lost the finalizer of fedrs.
+    #[display("{:<8}removed the finalizers of {}", ClusterType::Host, pluralize(*_0, "AvailabilitySet"))]
+    AvailabilitySetsReleased(usize),
 }
 
 /// The result of applying an object.

@@ -336,6 +336,7 @@ fn all_uninstall_texts() {
     let plan = UninstallPlan {
         sets: sets(3, 1),
         maintenances: vec!["rack-7".to_owned()],
+        availability_sets: vec!["web".to_owned()],
         members: vec![eu(), "us".to_owned()],
         namespace: Some("fedrs-system".to_owned()),
     };
@@ -343,6 +344,7 @@ fn all_uninstall_texts() {
         Progress::WatchingLease("pod-1".to_owned()),
         Progress::FinalizersRemoved(sets(3, 0)),
         Progress::MaintenancesReleased(1),
+        Progress::AvailabilitySetsReleased(1),
         Progress::Member(eu()),
     ];
     let remaining = [

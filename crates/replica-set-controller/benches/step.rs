@@ -104,6 +104,7 @@ impl World {
             min_ready: Duration::from_secs(10),
             progress_deadline: Some(Duration::from_secs(600)),
             max_unavailable: Amount::Percent(25),
+            availability_limit: None,
             speed: Some(Speed {
                 portion: 500,
                 min_delay: Duration::from_secs(30),

@@ -22,6 +22,8 @@ pub struct Set<'a> {
     pub progress_deadline: Option<Duration>,
     /// What may be unavailable (L14).
     pub max_unavailable: Amount,
+    /// What AvailabilitySets let be unavailable (A1), if they say less; `None` if none is about it. [`Self::new`] knows of none.
+    pub availability_limit: Option<usize>,
     /// The most pods that begin to be updated in a time (L15).
     pub speed: Option<Speed>,
     /// Which changes of pods are allowed (L8, C4).
@@ -58,6 +60,7 @@ impl<'a> Set<'a> {
             min_ready: Duration::from_secs(set.min_ready_seconds.into()),
             progress_deadline: set.progress_deadline,
             max_unavailable: set.strategy.max_unavailable,
+            availability_limit: None,
             speed: set.strategy.speed,
             allowed: set.changes,
             is_deleted,
@@ -70,10 +73,12 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// How many pods may be unavailable.
+    /// How many pods may be unavailable: the least of all budgets (L14, A1).
     pub(crate) fn limit(&self) -> usize {
         let replicas = u64::try_from(self.replicas).unwrap_or(u64::MAX);
-        usize::try_from(self.max_unavailable.without_surge(replicas)).unwrap_or(usize::MAX)
+        let own = self.max_unavailable.without_surge(replicas);
+        let own = usize::try_from(own).unwrap_or(usize::MAX);
+        self.availability_limit.map_or(own, |limit| own.min(limit))
     }
 
     /// Whether nothing at all may be changed.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
+mod availability;
 mod contract;
 mod controller;
 mod deployments;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     scenarios.extend(local_updates::scenarios());
     scenarios.extend(local_migrations::scenarios());
     scenarios.extend(maintenance::scenarios());
+    scenarios.extend(availability::scenarios());
     fedrs_tests::scenario::main(scenarios, true)
 }
 

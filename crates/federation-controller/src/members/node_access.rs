@@ -1,9 +1,9 @@
-//! How the controller of Maintenances reaches the nodes of the members.
+//! How the controllers of Maintenances and AvailabilitySets reach the members.
 
 use std::collections::BTreeMap;
 
 use cluster_informer::Health;
-use maintenance::members::{Access, Members};
+use controller_base::members::{Access, Members};
 
 use super::registry::{MemberState, Registry};
 

@@ -41,7 +41,7 @@ impl ControllerAccount {
         };
         let mut manifests = account.manifests(cluster, own);
         for name in self.namespaces.iter().flatten() {
-            manifests.extend(account.in_namespace(name, rules::member_workloads()));
+            manifests.extend(account.in_namespace(name, in_namespaces()));
         }
         manifests
     }
@@ -50,7 +50,7 @@ impl ControllerAccount {
     fn in_cluster(&self) -> Vec<Grant> {
         let mut grants = rules::member_cluster(&self.name);
         if self.namespaces.is_none() {
-            grants.extend(rules::member_workloads());
+            grants.extend(in_namespaces());
             grants.extend(rules::member_namespaces());
             grants.extend(maintenance::rbac::member());
         }
@@ -67,6 +67,14 @@ impl ControllerAccount {
 fn on_host() -> Vec<Grant> {
     let mut grants = rules::host();
     grants.extend(maintenance::rbac::host());
+    grants.extend(availability::rbac::host());
+    grants
+}
+
+/// The permissions in the namespaces of a member in which local workloads may be.
+fn in_namespaces() -> Vec<Grant> {
+    let mut grants = rules::member_workloads();
+    grants.extend(availability::rbac::member());
     grants
 }
 

@@ -2,7 +2,7 @@
 
 use fedrs_api::{
     FieldError, LocalConditionType as Type, LocalReason as Reason, LocalReplicaSetStatus,
-    NewCondition, RevisionPods, revision_name,
+    NewCondition, ObservedLimit, RevisionPods, revision_name,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -43,6 +43,7 @@ impl Report<'_> {
             unavailable: number(account.in_use),
             evictable: number(self.plan.disruption.lent),
             waiting_evictions: number(self.waiting_evictions() + self.plan.drained),
+            limits: self.limits(),
             last_progress_time: self.last_progress(is_complete),
             revisions,
             conditions: conditions(self),
@@ -58,6 +59,17 @@ impl Report<'_> {
         let is_done = is_complete && is_available;
         let progress = (!is_done).then(|| self.memory.progress.published(self.previous));
         progress.flatten()
+    }
+
+    /// The limits of AvailabilitySets that the plan keeps to (A1).
+    fn limits(&self) -> Vec<ObservedLimit> {
+        let limits = self.entry.limits.iter();
+        let observed = limits.map(|(set, limit)| ObservedLimit {
+            availability_set: set.clone(),
+            max_unavailable: limit.max_unavailable.try_into().unwrap_or(i32::MAX),
+            revision: limit.revision,
+        });
+        observed.collect()
     }
 
     /// Pods that have to leave their nodes, and wait for the budget.

@@ -167,3 +167,32 @@ async fn l20_it_is_restored() {
     let pod = world.get(&path).await;
     assert!(text(&pod["metadata"]["deletionTimestamp"]).is_empty());
 }
+
+/// What an AvailabilitySet of the host lets be unavailable limits evictions and updates, and the status says that it was seen.
+#[tokio::test(start_paused = true)]
+async fn a1_a_limit_of_an_availability_set_holds_for_evictions_and_updates() {
+    let world = World::running(4, &strategy(2)).await;
+    lends(&world, 2).await;
+    let limit = |limit: Value| {
+        let limit = limit.as_str().map(str::to_owned);
+        json!({ "metadata": { "annotations": { "availability.fedrs.dev/web": limit } } })
+    };
+    let nothing = json!(r#"{"maxUnavailable":0,"revision":7}"#);
+    world.patch_set(&limit(nothing)).await;
+    lends(&world, 4).await;
+    world.patch_set(&image("web:2")).await;
+    world
+        .wait_until("the limit is seen", 60, async |world: &World| {
+            let status = world.status().await;
+            status["maxUnavailable"] == 0 && status["limits"][0]["revision"] == 7
+        })
+        .await;
+    seconds(120).await;
+    assert_eq!(world.status().await["updatedReplicas"], 0);
+    let node = world.pods().await[0].name.clone();
+    assert_eq!(world.evict(&node).await, 429);
+    world.patch_set(&limit(Value::Null)).await;
+    world.settle(4).await;
+    assert_eq!(world.status().await["limits"], Value::Null);
+    lends(&world, 2).await;
+}

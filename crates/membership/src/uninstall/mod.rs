@@ -7,13 +7,15 @@
 //!
 //! Local workloads stay with their pods. The federated sets and the CRDs stay as well, and can be deleted afterwards.
 
-mod maintenances;
+mod finalized;
 mod plan;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use controller_base::finalizer;
-use fedrs_api::{Maintenance, MemberCluster, finalizers, labels, names::controller_name};
+use fedrs_api::{
+    AvailabilitySet, Maintenance, MemberCluster, finalizers, labels, names::controller_name,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
@@ -65,6 +67,8 @@ pub struct Uninstall<'a> {
     sets: Vec<SetObject>,
     /// The Maintenances with the finalizer of fedrs.
     maintenances: Vec<Maintenance>,
+    /// The AvailabilitySets with the finalizer of fedrs.
+    availability_sets: Vec<AvailabilitySet>,
     /// The Secrets that join created, by the names of the members with a MemberCluster, a Secret, or both.
     members: BTreeMap<String, Option<Value>>,
 }
@@ -99,7 +103,8 @@ impl<'a> Uninstall<'a> {
                 .await?
                 .is_some_and(|namespace| created_by_join(&namespace)),
             sets,
-            maintenances: maintenances::with_finalizer(host, &request.federation).await?,
+            maintenances: finalized::list(host, &request.federation).await?,
+            availability_sets: finalized::list(host, &request.federation).await?,
             members: members(host, &request).await?,
             request,
         };
@@ -136,6 +141,11 @@ impl<'a> Uninstall<'a> {
                 .iter()
                 .map(ResourceExt::name_any)
                 .collect(),
+            availability_sets: self
+                .availability_sets
+                .iter()
+                .map(ResourceExt::name_any)
+                .collect(),
             members: self.members.keys().cloned().collect(),
             namespace: self.owns_namespace.then(|| self.request.namespace.clone()),
         };
@@ -156,10 +166,18 @@ impl<'a> Uninstall<'a> {
         reporter.progress(Progress::FinalizersRemoved(count(&self.sets)));
         self.check_finalizers().await?;
         for maintenance in &self.maintenances {
-            maintenances::remove_finalizer(self.host, maintenance).await?;
+            finalized::release(self.host, maintenance).await?;
         }
         if !self.maintenances.is_empty() {
             reporter.progress(Progress::MaintenancesReleased(self.maintenances.len()));
+        }
+        for set in &self.availability_sets {
+            finalized::release(self.host, set).await?;
+        }
+        if !self.availability_sets.is_empty() {
+            reporter.progress(Progress::AvailabilitySetsReleased(
+                self.availability_sets.len(),
+            ));
         }
         for (name, secret) in &self.members {
             self.remove_member(name, secret.as_ref(), reporter).await?;

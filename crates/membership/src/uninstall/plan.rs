@@ -12,6 +12,8 @@ pub struct UninstallPlan {
     pub sets: SetCounts,
     /// The names of the Maintenances that lose it, too.
     pub maintenances: Vec<String>,
+    /// The names of the AvailabilitySets that lose it, too.
+    pub availability_sets: Vec<String>,
     /// The names of the members that are removed.
     pub members: Vec<String>,
     /// The namespace that is deleted if it is empty.
@@ -23,6 +25,7 @@ impl UninstallPlan {
     pub(super) fn is_empty(&self) -> bool {
         self.sets.is_zero()
             && self.maintenances.is_empty()
+            && self.availability_sets.is_empty()
             && self.members.is_empty()
             && self.namespace.is_none()
     }
@@ -43,6 +46,14 @@ impl fmt::Display for UninstallPlan {
                 "  removes the finalizers of {} ({}): nodes keep their marks; to remove these, end them first, with a controller",
                 pluralize(self.maintenances.len(), "Maintenance"),
                 self.maintenances.join(", ")
+            )?;
+        }
+        if !self.availability_sets.is_empty() {
+            writeln!(
+                f,
+                "  removes the finalizers of {} ({}): what limits evictions in members stays; to remove that, delete them first, with a controller",
+                pluralize(self.availability_sets.len(), "AvailabilitySet"),
+                self.availability_sets.join(", ")
             )?;
         }
         if !self.members.is_empty() {

@@ -47,10 +47,20 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
         "metadata": { "name": "rack-7", "finalizers": ["example.org/own", "fedrs.dev/maintenance"] },
         "spec": { "nodeSelector": { "matchLabels": { "rack": "r7" } } },
     }));
+    federation.host.create(json!({
+        "apiVersion": FEDRS, "kind": "AvailabilitySet",
+        "metadata": {
+            "name": "web", "namespace": "default",
+            "finalizers": ["example.org/own", "fedrs.dev/availability-set"],
+        },
+        "spec": { "selector": { "matchLabels": { "app": "web" } }, "budget": 1 },
+    }));
     federation.join("us").await.failed();
     federation.member("us").sim.faults().set_unreachable(true);
     let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
     outcome.contains(&[
+        "removes the finalizers of 1 AvailabilitySet (web): what limits evictions in members stays",
+        "host    removed the finalizers of 1 AvailabilitySet\n",
         "removes the finalizers of 1 FederatedReplicaSet and 1 FederatedDeployment",
         "removes the finalizers of 1 Maintenance (rack-7): nodes keep their marks",
         "host    removed the finalizers of 1 Maintenance\n",
@@ -70,6 +80,11 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
     }
     let maintenance = federation.host.get(FEDRS, "Maintenance", "", "rack-7");
     let finalizers = &maintenance.unwrap()["metadata"]["finalizers"];
+    assert_eq!(*finalizers, json!(["example.org/own"]));
+    let availability_set = federation
+        .host
+        .get(FEDRS, "AvailabilitySet", "default", "web");
+    let finalizers = &availability_set.unwrap()["metadata"]["finalizers"];
     assert_eq!(*finalizers, json!(["example.org/own"]));
     let account = federation.account();
     wait_until("the ServiceAccount in eu is deleted", || {

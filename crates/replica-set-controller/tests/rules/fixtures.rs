@@ -45,6 +45,7 @@ pub(crate) fn set(replicas: usize) -> Set<'static> {
         min_ready: Duration::from_secs(10),
         progress_deadline: Some(Duration::from_secs(600)),
         max_unavailable: Amount::Percent(100),
+        availability_limit: None,
         speed: None,
         allowed: AllowedChanges::All,
         is_deleted: false,

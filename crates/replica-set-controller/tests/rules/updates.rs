@@ -209,3 +209,22 @@ fn l10_revisions_in_between_are_skipped() {
     assert_eq!(anew.record.updates["a"].from, Some(OTHER));
     assert_eq!(anew.record.begun, [BegunRecord { at: now(), pods: 1 }]);
 }
+
+/// How many of four outdated pods begin to be updated, with a budget of the set and one of an AvailabilitySet.
+#[rstest]
+#[case::no_set(3, None, 3)]
+#[case::less(3, Some(1), 1)]
+#[case::nothing(3, Some(0), 0)]
+#[case::more(1, Some(3), 1)]
+fn a1_the_least_of_all_budgets_holds(
+    #[case] own: u64,
+    #[case] availability_limit: Option<usize>,
+    #[case] begin: usize,
+) {
+    let pods = [old("a"), old("b"), old("c"), old("d")];
+    let set = Set {
+        availability_limit,
+        ..budget(4, own)
+    };
+    assert_eq!(updates(&plan(&set, &pods)).len(), begin);
+}

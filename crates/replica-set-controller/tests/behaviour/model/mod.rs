@@ -141,6 +141,7 @@ impl World {
             min_ready: Duration::ZERO,
             progress_deadline: Some(Duration::from_secs(600)),
             max_unavailable: Amount::Number(self.max_unavailable),
+            availability_limit: None,
             speed: self.speed,
             allowed: if self.paused {
                 AllowedChanges::NoUpdatesWhilePaused

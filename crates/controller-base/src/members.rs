@@ -1,4 +1,4 @@
-//! The members of the federation, as this controller sees them.
+//! The members of a federation, as a controller on the host reaches them.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,170 @@
+//! A task for each object of a collection on the host: it begins and ends with its object, and always knows its newest state.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kube::ResourceExt;
+use reflector::{Error, EventHandler, InvalidObject, ResourceVersion, format_error};
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::listing::Listing;
+
+/// The newest state of an object that its watch and the answers to our own writes have shown.
+pub type Newest<K> = Arc<watch::Sender<K>>;
+
+/// What the tasks of a kind do.
+pub trait ObjectTasks: Send + 'static {
+    /// The kind.
+    type Object: ResourceExt + Clone + Send + Sync + 'static;
+    /// The kind for people, in the plural.
+    const KINDS: &'static str;
+
+    /// Whether the object gets a task.
+    fn is_own(&self, object: &Self::Object) -> bool;
+
+    /// The task of an object. It never ends by itself.
+    fn task(&self, object: Newest<Self::Object>) -> impl Future<Output = ()> + Send + 'static;
+}
+
+/// Handles the events of the watch.
+pub struct ObjectTasksHandler<T: ObjectTasks> {
+    tasks: T,
+    tracker: TaskTracker,
+    cancel: CancellationToken,
+    known: BTreeMap<String, Entry<T::Object>>,
+    listing: Listing,
+    /// The last failure, while it lasts: it is logged once.
+    failure: Option<String>,
+}
+
+/// An object with a task.
+struct Entry<K> {
+    object: Newest<K>,
+    cancel: CancellationToken,
+}
+
+impl<T: ObjectTasks> ObjectTasksHandler<T> {
+    /// Spawns the tasks with `tracker`; they end with `cancel`.
+    pub fn new(tasks: T, tracker: TaskTracker, cancel: CancellationToken) -> Self {
+        Self {
+            tasks,
+            tracker,
+            cancel,
+            known: BTreeMap::new(),
+            listing: Listing::default(),
+            failure: None,
+        }
+    }
+
+    fn begin(&mut self, key: String, object: T::Object) {
+        let entry = Entry {
+            object: Arc::new(watch::Sender::new(object)),
+            cancel: self.cancel.child_token(),
+        };
+        let task = self.tasks.task(Arc::clone(&entry.object));
+        let cancel = entry.cancel.clone();
+        self.tracker.spawn(async move {
+            cancel.run_until_cancelled(task).await;
+        });
+        self.known.insert(key, entry);
+    }
+
+    fn end(&mut self, key: &str) {
+        if let Some(entry) = self.known.remove(key) {
+            entry.cancel.cancel();
+        }
+    }
+}
+
+impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
+    fn on_init(&mut self) {
+        self.listing.begin();
+    }
+
+    fn on_apply(&mut self, object: T::Object) {
+        let key = key(object.namespace().as_deref(), &object.name_any());
+        self.listing.show(&key);
+        if !self.tasks.is_own(&object) {
+            return self.end(&key);
+        }
+        match self.known.get(&key) {
+            None => self.begin(key, object),
+            Some(entry) => _ = entry.object.send_if_modified(|known| put(known, object)),
+        }
+    }
+
+    fn on_delete(&mut self, object: T::Object) {
+        self.end(&key(object.namespace().as_deref(), &object.name_any()));
+    }
+
+    fn on_init_done(&mut self, resource_version: &str) {
+        let versions: Vec<_> = self
+            .known
+            .iter()
+            .map(|(key, entry)| {
+                let version = entry.object.borrow().resource_version();
+                (key.clone(), version.unwrap_or_default())
+            })
+            .collect();
+        let known = versions
+            .iter()
+            .map(|(key, version)| (key.clone(), key.clone(), version.as_str()));
+        for key in self.listing.gone(resource_version, known) {
+            self.end(&key);
+        }
+    }
+
+    fn on_error(&mut self, error: &Error) {
+        let kinds = T::KINDS;
+        let failure = match error.code() {
+            Some(404) => {
+                format!("the host has no CRD of {kinds}: install those of this version; waiting")
+            }
+            _ => format!("failed to list or watch {kinds}: {}", format_error(error)),
+        };
+        if self.failure.as_ref() != Some(&failure) {
+            tracing::warn!("{failure}");
+            self.failure = Some(failure);
+        }
+    }
+
+    fn on_activity(&mut self) {
+        self.failure = None;
+    }
+
+    fn on_invalid(&mut self, object: &InvalidObject) {
+        tracing::warn!(error = %object, "skipped one of the {} that can't be read", T::KINDS);
+        let name = object.name.as_deref();
+        match (
+            name.map(|name| key(object.namespace.as_deref(), name)),
+            object.deleted,
+        ) {
+            (Some(key), true) => self.end(&key),
+            (Some(key), false) => self.listing.show(&key),
+            (None, _) => self.listing.unreadable(),
+        }
+    }
+}
+
+/// `NAMESPACE/NAME`, or the name of an object without a namespace.
+fn key(namespace: Option<&str>, name: &str) -> String {
+    namespace.map_or_else(
+        || name.to_owned(),
+        |namespace| format!("{namespace}/{name}"),
+    )
+}
+
+/// Takes a state of the object that the task knows. Returns whether the task has to look at it: not for what it has written itself.
+pub fn put<K: ResourceExt>(known: &mut K, object: K) -> bool {
+    let version = |of: &K| ResourceVersion::parse(&of.resource_version().unwrap_or_default());
+    let (old, new) = (known.meta(), object.meta());
+    if old.uid == new.uid && version(&object).is_older_than(version(known)) {
+        return false;
+    }
+    let has_changed = old.uid != new.uid
+        || old.generation != new.generation
+        || old.deletion_timestamp != new.deletion_timestamp
+        || old.finalizers != new.finalizers;
+    *known = object;
+    has_changed
+}
