@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use fedrs_api::{LocalRecord, RecreateRecord, ValidCopy};
+use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, ValidCopy};
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
@@ -24,7 +24,7 @@ use crate::{
     names::free_names,
     order::RemovalRank,
     plan::{Action, RemoveReason, Wait},
-    pod::Pod,
+    pod::{Life, Pod},
     record::move_of,
     set::Set,
     slow_start::SlowStart,
@@ -168,17 +168,29 @@ pub(crate) fn may_replace(
     eviction.is_some_and(|eviction| eviction.begun) || is_available && !is_kept(set, member.pod)
 }
 
-/// The old pods that are still there beside their copies.
+/// The old pods that run beside their copies, or may.
 pub(crate) fn under_way(members: &[Member<'_>], record: &LocalRecord) -> usize {
-    let recorded = record.evictions.iter();
-    let copied = recorded.filter(|(uid, eviction)| {
-        let is_there = || {
-            let mut live = members.iter().filter(|member| member.pod.is_live());
-            live.any(|member| member.pod.uid == *uid)
-        };
-        eviction.copy.is_some() && is_there()
-    });
-    copied.count()
+    let is_copied = |member: &&Member<'_>| {
+        let eviction = record.evictions.get(member.pod.uid);
+        eviction.is_some_and(|eviction| eviction.copy.is_some())
+    };
+    let copied = members.iter().filter(is_copied);
+    let running = copied.filter(|member| member.pod.is_live() || member.pod.may_still_run());
+    running.count()
+}
+
+/// Whether the copy takes the place of this pod because others have removed it.
+pub(crate) fn takes_over(
+    eviction: &EvictionRecord,
+    pod: Option<&Pod<'_>>,
+    pods: &[Pod<'_>],
+) -> bool {
+    let is_removed = pod.is_some_and(|pod| matches!(pod.life, Life::Terminating { .. }));
+    let is_there = |copy: &RecreateRecord| {
+        let mut live = pods.iter().filter(|pod| pod.is_live());
+        live.any(|pod| pod.name == copy.name)
+    };
+    is_removed && !eviction.begun && eviction.copy.as_ref().is_some_and(is_there)
 }
 
 /// The place of a copy of `pod`, under a name that is free.

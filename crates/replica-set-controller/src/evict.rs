@@ -9,7 +9,7 @@ use planted_bugs::{PlantedBug, is_planted};
 use crate::{
     account::{Budget, cost},
     copy, drain,
-    group::{Group, Member},
+    group::{Group, Member, Role},
     migration::{Allowance, MigrationWait, is_compaction},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
@@ -146,7 +146,7 @@ fn decide<'a>(
         }
     } else if let Some(reason) = allowance.hold(member, &account, record) {
         return Decision::Wait(reason);
-    } else if let Some(copy) = set.migration.copy() {
+    } else if let Some(copy) = set.migration.copy().filter(|_| member.role != Role::Copy) {
         let limit = copy.max_at_once;
         let has_room = copy::under_way(members, record) < limit;
         let place = has_room.then(|| copy::place(set, pods, member.pod, (record, slow_start)));

@@ -125,8 +125,10 @@ pub(crate) fn reconcile(
             let is_gone = pod.is_none_or(|pod| matches!(pod.life, Life::Terminating { .. }));
             is_gone && index.is_free(place, uid)
         });
-        if is_vacant || !is_over(set, eviction, pod, pods, now) {
+        let takes_over = copy::takes_over(eviction, pod, pods);
+        if is_vacant || takes_over || !is_over(set, eviction, pod, pods, now) {
             let mut eviction = eviction.clone();
+            eviction.begun |= takes_over;
             // Another pod has taken it, and may be removed in its turn.
             let is_taken = |place: &mut RecreateRecord| !index.is_free(place, uid);
             eviction.recreate.take_if(is_taken);

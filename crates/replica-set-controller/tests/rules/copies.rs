@@ -5,8 +5,8 @@ use fedrs_api::{
     RecreateRecord, ValidMigrationPolicy,
 };
 use replica_set_controller::{
-    Action, Confirmed, Eviction, Gate, Life, MigrationStates, MigrationWait, Node, Pod, Policy,
-    RequestedMigration, Set, Start, Wait,
+    Action, Confirmed, Eviction, Gate, Guard, Life, MigrationStates, MigrationWait, Node, Pod,
+    Policy, RequestedMigration, Set, Start, Wait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -192,6 +192,40 @@ fn m2_a_copy_that_nobody_asks_for_any_more_is_removed() {
         assert_eq!(actions(&leaving), [""; 0]);
         assert_eq!(leaving.account.in_use, 1, "until it is gone");
     }
+}
+
+/// Whoever removes it: nothing else takes its place, and it counts as one that is copied until it has stopped (M11).
+#[test]
+fn m2_m11_the_copy_of_a_pod_that_others_remove_takes_its_place() {
+    let policy = policy(&json!({}));
+    let set = with(set(2), &policy);
+    let removed = asked(live("a", terminating(-20)), Confirmed::default());
+    for (guard, is_copied) in [(Guard::Holding, false), (Guard::Absent, true)] {
+        let pods = [Pod { guard, ..removed }, leaving("b"), copy(starting())];
+        let plan = plan_with(&set, &pods, &copied(false));
+        assert!(plan.record.evictions["a"].begun);
+        assert_eq!((plan.account.missing, plan.account.surplus), (0, 0));
+        assert_eq!(plan.record.evictions.contains_key("b"), is_copied);
+    }
+}
+
+/// It is made again.
+#[test]
+fn m2_a_copy_that_has_to_leave_is_not_copied() {
+    let policy = policy(&json!({ "maxAtOnce": 2 }));
+    let set = with(set(2), &policy);
+    let pods = [
+        leaving("a"),
+        pod("b"),
+        asked(copy(starting()), Confirmed::default()),
+    ];
+    let begun = plan_with(&set, &pods, &copied(false));
+    assert_eq!(evictions(&begun), ["c"]);
+    let place = &begun.record.evictions["c"];
+    assert_eq!((&place.copy, &place.recreate), (&None, &None));
+    let gone = [leaving("a"), pod("b")];
+    let created = plan_with(&set, &gone, &begun.record);
+    assert_eq!(actions(&created), ["Create c"]);
 }
 
 #[rstest]
