@@ -5,7 +5,7 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    copy::Copies,
+    copies::Copies,
     finalizer,
     group::{Group, Member, is_evicted},
     in_place::{next_step, settle},

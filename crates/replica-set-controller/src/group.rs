@@ -6,7 +6,7 @@ use fedrs_api::LocalRecord;
 use jiff::Timestamp;
 
 use crate::{
-    copy::Copies,
+    copies::Copies,
     pod::{InPlace, Life, Owner, Pod, Readiness},
     record::Recorded,
     resize::{Resize, ResizeWait},

@@ -46,6 +46,7 @@
 mod account;
 mod carry_out;
 mod change;
+mod copies;
 mod copy;
 mod disruption;
 mod drain;

@@ -6,7 +6,7 @@ use fedrs_api::{AwaitedAction, EvictionRecord, LocalRecord, MigrationPhase, Recr
 use jiff::Timestamp;
 
 use crate::{
-    copy,
+    copies,
     migration::MigrationWait,
     plan::{Plan, Wait},
     pod::{Guard, Life, Pod},
@@ -180,12 +180,12 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
                 let awaits = is_gated.then_some(AwaitedAction::Start);
                 (MigrationPhase::Placing, awaits)
             }
-            Some(_) if copy::is_held(self.set, Some(pod)) => {
+            Some(_) if copies::is_held(self.set, Some(pod)) => {
                 let awaits = Some(AwaitedAction::ConfirmActivation);
                 (MigrationPhase::WaitingForConfirmation, awaits)
             }
             Some(copy) if !self.is_available(copy) => (MigrationPhase::Starting, None),
-            Some(_) if copy::is_kept(self.set, pod) => {
+            Some(_) if copies::is_kept(self.set, pod) => {
                 let awaits = Some(AwaitedAction::ConfirmShutdown);
                 (MigrationPhase::WaitingForConfirmation, awaits)
             }

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
-    copy,
+    copies,
     pod::{Life, Pod},
     set::Set,
     shutdown,
@@ -125,7 +125,7 @@ pub(crate) fn reconcile(
             let is_gone = pod.is_none_or(|pod| matches!(pod.life, Life::Terminating { .. }));
             is_gone && index.is_free(place, uid)
         });
-        let takes_over = copy::takes_over(eviction, pod, pods);
+        let takes_over = copies::takes_over(eviction, pod, pods);
         if is_vacant || takes_over || !is_over(set, eviction, pod, pods, now) {
             let mut eviction = eviction.clone();
             eviction.begun |= takes_over;
@@ -164,7 +164,7 @@ fn hold_places<'r>(
             _ => eviction.is_some_and(|eviction| eviction.recreate.is_some()),
         }
     };
-    let extra = copy::extra(&recorded);
+    let extra = copies::extra(&recorded);
     let replicas = pods
         .iter()
         .filter(|pod| !extra.contains(pod.uid) && !extra.contains(pod.name));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{
     account::Account,
-    copy::Copies,
+    copies::Copies,
     group::Member,
     leave::{self, NextStep},
     names::free_names,

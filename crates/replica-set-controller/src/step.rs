@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use crate::{
     account::{Account, Budget, BudgetUser},
     carry_out::carry_out,
-    copy::{self, Copies},
+    copies::Copies,
+    copy,
     disruption::{self, Disruptions, Lending, Share},
     drain, evict, finalizer,
     group::{Group, Member, classify},
@@ -73,7 +74,13 @@ pub fn step<'a>(
         let mut removed = scale::remove(set, &members, account.surplus, outcome, &mut next, now);
         let outcome = (&mut actions, &mut waits);
         let time = (&mut next, now);
-        removed.extend(copies.remove_useless(set, &members, &mut budget, outcome, time));
+        removed.extend(copy::remove_useless(
+            (set, &copies),
+            &members,
+            &mut budget,
+            outcome,
+            time,
+        ));
 
         let of = (set, pods, &places, slow_start);
         let outcome = (&mut budget, &mut waits);
