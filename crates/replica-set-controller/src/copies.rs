@@ -89,14 +89,24 @@ impl Copies {
     }
 }
 
-/// The pods beside the replicas: the names of copies, and the uids of pods in whose places copies are.
-pub(crate) fn extra(record: &LocalRecord) -> HashSet<String> {
+/// The pods beside the replicas: copies by their names, and pods in whose places copies are by their uids.
+pub(crate) struct Extra(HashSet<String>);
+
+impl Extra {
+    /// Whether the pod is among them.
+    pub(crate) fn is_of(&self, pod: &Pod<'_>) -> bool {
+        !self.0.is_empty() && (self.0.contains(pod.uid) || self.0.contains(pod.name))
+    }
+}
+
+/// The pods beside the replicas.
+pub(crate) fn extra(record: &LocalRecord) -> Extra {
     let evictions = record.evictions.iter();
     let extra = evictions.filter_map(|(uid, eviction)| {
         let copy = eviction.copy.as_ref()?;
         Some(if eviction.begun { uid } else { &copy.name }.clone())
     });
-    extra.collect()
+    Extra(extra.collect())
 }
 
 /// Whether clients must not reach the copy of this pod before a person has confirmed it (M4).

@@ -165,9 +165,7 @@ fn hold_places<'r>(
         }
     };
     let extra = copies::extra(&recorded);
-    let replicas = pods
-        .iter()
-        .filter(|pod| !extra.contains(pod.uid) && !extra.contains(pod.name));
+    let replicas = pods.iter().filter(|pod| !extra.is_of(pod));
     let kept = replicas.clone().filter(|pod| {
         let is_removed = matches!(pod.life, Life::Terminating { .. });
         pod.is_live() || is_removed && has_place(pod, &recorded)
@@ -242,7 +240,9 @@ impl UpdateState {
 /// Keeps as many places as there are replicas for: a place that is not needed costs less than a pod. Those of pods that are still being
 /// removed come first: they may run.
 fn keep_places(set: &Set<'_>, index: &Index<'_>, kept: &mut LocalRecord, places: &mut Places) {
-    let live = index.pods.iter().filter(|pod| pod.is_live()).count();
+    let extra = copies::extra(kept);
+    let replicas = index.pods.iter().filter(|pod| !extra.is_of(pod));
+    let live = replicas.filter(|pod| pod.is_live()).count();
     let mut free = set.replicas.saturating_sub(live);
     for is_removed in [true, false] {
         let mut keep = |uid: &str, place: Option<&RecreateRecord>| {

@@ -93,8 +93,8 @@ const BUGS: [Planted; 21] = {
         of_local(B::EvictionsBesideTheBudget, 7, &[I::Budget]),
         of_local(B::ForcedDeletionProves, 122, &[I::Proof]),
         of_local(B::PlaceOfRunningPodTaken, 156, &[I::Proof]),
-        of_local(B::CopyNotAwaited, 1, &[I::Budget]),
-        of_local(B::PersonNotAwaited, 1, &[I::Proof]),
+        of_local(B::CopyNotAwaited, 14, &[I::Budget]),
+        of_local(B::PersonNotAwaited, 9, &[I::Proof]),
         of_discovery(B::EndpointsForgottenByRelist, 3, LOST),
         of_discovery(B::EndpointsKeptByRelist, 10, &[I::TrueEndpoints]),
     ]

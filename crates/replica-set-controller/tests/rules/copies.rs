@@ -209,6 +209,26 @@ fn m2_m11_the_copy_of_a_pod_that_others_remove_takes_its_place() {
     }
 }
 
+/// Under `HandsUp`, a copy does not take the place of a pod that may still run, and that has none.
+#[test]
+fn m11_a_copy_of_another_pod_leaves_a_place_that_is_kept() {
+    let spec = json!({ "method": "Copy", "shutdown": { "onTimeout": "HandsUp" } });
+    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
+    let policy = ValidMigrationPolicy::check(&spec).expect("it is valid");
+    let set = with(set(3), &policy);
+    let held = Pod {
+        guard: Guard::Holding,
+        ..live("h", terminating(-20))
+    };
+    let pods = [leaving("a"), pod("b"), held, copy(starting())];
+    let first = plan_with(&set, &pods, &copied(false));
+    let place = first.record.evictions["h"].recreate.as_ref();
+    assert_eq!(place.map(|place| &*place.name), Some("h"));
+    let second = plan_with(&set, &pods, &first.record);
+    assert_eq!(second.record, first.record);
+    assert_eq!(second.account.missing, 0);
+}
+
 /// It is made again.
 #[test]
 fn m2_a_copy_that_has_to_leave_is_not_copied() {
