@@ -130,6 +130,10 @@ pub struct AvailabilitySetSpec {
     /// The keys of the labels of nodes that say in which rack and zone a node is.
     #[serde(default)]
     pub domain_labels: DomainLabels,
+    /// Whether the budget is lent to one cluster at a time (M16), so that evictions, updates and migrations never happen in two clusters at
+    /// once. Defaults to false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub one_cluster_at_a_time: bool,
     /// The federation whose members it is about (F40). Defaults to the federation without a name; immutable, for another federation does
     /// not know what was lent.
     // Without a default, the rule would not run when the field appears or disappears.

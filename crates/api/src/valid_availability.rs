@@ -21,6 +21,8 @@ pub struct ValidAvailabilitySet {
     pub budget: Amount,
     /// The keys of the labels of nodes.
     pub domain_labels: DomainLabels,
+    /// Whether at most one cluster has loans at a time (M16).
+    pub is_one_cluster_at_a_time: bool,
 }
 
 impl ValidAvailabilitySet {
@@ -45,6 +47,7 @@ impl ValidAvailabilitySet {
             selector: spec.selector.clone(),
             budget,
             domain_labels: spec.domain_labels.clone(),
+            is_one_cluster_at_a_time: spec.one_cluster_at_a_time,
         })
     }
 }

@@ -29,6 +29,7 @@ mod own;
 mod parts;
 mod plan;
 mod read;
+mod turn;
 mod verdict;
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 
 use proptest::prelude::*;
 
-use crate::loans::{Limit, Part, writes};
+use crate::{
+    loans::{Limit, Part, writes},
+    turn,
+};
 
 const PODS: u64 = 4;
 const PARTS: usize = 3;
@@ -56,6 +59,7 @@ enum Event {
 
 struct World {
     budget: u64,
+    is_one_cluster_at_a_time: bool,
     members: [Member; PARTS],
     recorded: [Recorded; PARTS],
     on_their_way: Vec<Write>,
@@ -100,13 +104,14 @@ impl Member {
 }
 
 impl World {
-    fn new(budget: u64) -> Self {
+    fn new(budget: u64, is_one_cluster_at_a_time: bool) -> Self {
         let member = Member {
             max_unavailable: Some(0),
             ..Member::default()
         };
         Self {
             budget,
+            is_one_cluster_at_a_time,
             members: [member; PARTS],
             recorded: [Recorded::default(); PARTS],
             on_their_way: Vec::new(),
@@ -120,7 +125,12 @@ impl World {
             .map(|(member, recorded)| member.part(recorded))
             .collect();
         let mut sent = 0;
-        for (index, write) in writes(self.budget, &parts).into_iter().enumerate() {
+        let writes = if self.is_one_cluster_at_a_time {
+            turn::writes(self.budget, &parts, &[0, 1, 2])
+        } else {
+            writes(self.budget, &parts)
+        };
+        for (index, write) in writes.into_iter().enumerate() {
             let (member, part) = (self.members[index], parts[index]);
             if member.is_away {
                 continue;
@@ -204,18 +214,23 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
-    fn a1_evictions_never_exceed_the_budget_whatever_arrives_when(
+    fn a1_m16_evictions_never_exceed_the_budget_nor_happen_in_two_clusters_whatever_arrives_when(
         budget in 0..5_u64,
+        is_one_cluster_at_a_time in any::<bool>(),
         events in prop::collection::vec(event(), 0..80),
     ) {
-        let mut world = World::new(budget);
+        let mut world = World::new(budget, is_one_cluster_at_a_time);
         let mut has_failed = false;
         for event in events {
             has_failed |= matches!(event, Event::Fail(_));
             world.apply(event);
             let by_evictions: u64 = world.members.iter().map(|member| member.granted + member.evicted).sum();
             prop_assert!(by_evictions <= budget, "{by_evictions} after {event:?}: {:?}", world.members);
+            let evicting = world.members.iter().filter(|member| member.granted + member.evicted > 0);
+            prop_assert!(!is_one_cluster_at_a_time || evicting.count() <= 1, "after {event:?}: {:?}", world.members);
             let all: u64 = world.members.iter().map(Member::unavailable).sum();
             prop_assert!(has_failed || all <= budget, "{all} after {event:?}: {:?}", world.members);
         }

@@ -8,6 +8,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    iter::repeat_n,
     time::Duration,
 };
 
@@ -26,6 +27,7 @@ use crate::{
     observed::Seen,
     own::{Own, Request},
     parts::{self, Member},
+    turn,
     verdict::{Counts, Verdict},
 };
 
@@ -224,7 +226,17 @@ impl<'a> Planner<'a> {
             .map(|of| of.part)
             .chain(self.others.values().map(fixed));
         let parts: Vec<_> = parts.collect();
-        let mut writes = loans::writes(verdict.allowance(), &parts).into_iter();
+        let budget = verdict.allowance();
+        let writes = if self.valid.is_one_cluster_at_a_time {
+            let members = self.members.values().map(|member| member.parts.len());
+            let others = self.others.values().map(|_| 1);
+            let clusters = members.chain(others).enumerate();
+            let clusters = clusters.flat_map(|(index, parts)| repeat_n(index, parts));
+            turn::writes(budget, &parts, &clusters.collect::<Vec<_>>())
+        } else {
+            loans::writes(budget, &parts)
+        };
+        let mut writes = writes.into_iter();
         let of_member = |(name, member): (&&'a str, &Member<'_>)| {
             let of_member = writes.by_ref().take(member.parts.len());
             (*name, of_member.collect())

@@ -16,6 +16,7 @@ const BUDGET: &str = "avset-spread";
 pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!(availability::a1_members_grant_evictions_within_one_budget),
+        scenario!(availability::m16_one_cluster_at_a_time_may_lose_pods),
         scenario!(
             availability::a1_local_replica_sets_keep_to_the_budget,
             LocalReplicaSets
@@ -38,10 +39,14 @@ fn path(env: &TestEnvironment) -> String {
 }
 
 async fn create(env: &TestEnvironment, app: &str, budget: Value) -> kube::Result<Value> {
+    create_with(env, app, json!({ "budget": budget })).await
+}
+
+async fn create_with(env: &TestEnvironment, app: &str, mut spec: Value) -> kube::Result<Value> {
+    spec["selector"] = json!({ "matchLabels": { "app": app } });
     let object = json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "AvailabilitySet",
-        "metadata": { "name": NAME },
-        "spec": { "selector": { "matchLabels": { "app": app } }, "budget": budget },
+        "metadata": { "name": NAME }, "spec": spec,
     });
     env.on_host("POST", &collection(env), &object).await
 }
@@ -183,6 +188,54 @@ async fn a1_members_grant_evictions_within_one_budget(env: &mut TestEnvironment)
     delete(env).await;
     for member in &members {
         assert_eq!(lent(env, member).await, Value::Null);
+        remove(env, member).await;
+    }
+}
+
+/// The whole budget is in one member, and what is left of it does no other one any good.
+async fn m16_one_cluster_at_a_time_may_lose_pods(env: &mut TestEnvironment) {
+    let members = env.member_names();
+    for member in &members {
+        run(env, member, 2).await;
+    }
+    let spec = json!({ "budget": 2, "oneClusterAtATime": true });
+    create_with(env, NAME, spec).await.unwrap();
+    until_condition(env, "Available", "True WithinBudget").await;
+    let holders = async |env: &TestEnvironment| {
+        let mut holders = Vec::new();
+        for member in &members {
+            match lent(env, member).await.as_u64() {
+                None => return Vec::new(),
+                Some(0) => {}
+                Some(pods) => holders.push((member.clone(), pods)),
+            }
+        }
+        holders
+    };
+    env.wait_until("one member has the whole budget", 90, async |env| {
+        matches!(&holders(env).await[..], [(_, 2)])
+    })
+    .await;
+    let (first, _) = holders(env).await.remove(0);
+    let other = members.iter().find(|member| **member != first).unwrap();
+    let pod = pods(env, other).await[0].clone();
+    assert_eq!(evict(env, other, &name_of(&pod)).await, 429);
+    // The turn passes on.
+    let node = format!("/api/v1/nodes/{}", text(&pod["spec"]["nodeName"]));
+    let cordon = |is: Value| json!({ "spec": { "unschedulable": is } });
+    env.on_member(other, "PATCH", &node, &cordon(true.into()))
+        .await
+        .unwrap();
+    env.wait_until("the pod is evicted", 90, async |env| {
+        evict(env, other, &name_of(&pod)).await == 201
+    })
+    .await;
+    assert_eq!(lent(env, &first).await, 0);
+    env.on_member(other, "PATCH", &node, &cordon(Value::Null))
+        .await
+        .unwrap();
+    delete(env).await;
+    for member in &members {
         remove(env, member).await;
     }
 }
