@@ -7,14 +7,14 @@ use controller_base::{
     watchdog::Watched,
 };
 use fedrs_api::{
-    AwaitedAction, MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec,
-    MigrationRequestStatus, ValidMigrationPolicy, names, pluralize,
+    MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
+    ValidMigrationPolicy, names,
 };
 use futures::future::{join, join_all};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{
-    Eviction, EvictionBy, Life, MigrationState, MigrationStates, MigrationWait, Plan, Pod, Policy,
+    Eviction, EvictionBy, Life, MigrationState, MigrationStates, Plan, Pod, Policy,
     RequestedMigration, Set,
 };
 use serde_json::json;
@@ -177,7 +177,7 @@ impl Migrations {
     ) -> MigrationRequestStatus {
         let successor = state.successor;
         let mut status = MigrationRequestStatus {
-            message: self.message(request, state),
+            message: waiting::message(request, state, self.unknown_policy()),
             awaits: state.awaits,
             reason: waiting::reason(state),
             until: state.until.map(Time),
@@ -206,71 +206,6 @@ impl Migrations {
         status
     }
 
-    fn message(&self, request: &RequestObject, state: &MigrationState<'_>) -> String {
-        if state.is_stopped {
-            return "spec.stopped of the set stops every change of its pods".to_owned();
-        }
-        if let Some(awaited) = state.awaits {
-            return awaits(awaited, request, state.successor);
-        }
-        match state.phase {
-            MigrationPhase::WaitingForBudget => state
-                .wait
-                .map_or_else(String::new, |wait| self.waits_for(wait)),
-            MigrationPhase::ShuttingDown if state.is_removed => {
-                "its kubelet has to report that its containers have stopped (shutdown of the policy)".to_owned()
-            }
-            MigrationPhase::ShuttingDown => "clients leave the pod (spec.drainSeconds)".to_owned(),
-            MigrationPhase::Placing => {
-                "the pod in its place waits for a node: the scheduler keeps trying".to_owned()
-            }
-            MigrationPhase::Cancelled if request.0.spec.cancel => "spec.cancel is set".to_owned(),
-            MigrationPhase::Cancelled if state.wait == Some(MigrationWait::CompactionRefused) => {
-                "method of the policy: Manual refuses compaction".to_owned()
-            }
-            MigrationPhase::Cancelled => {
-                "nobody asks for it any more, or the pod was removed before it began".to_owned()
-            }
-            _ => String::new(),
-        }
-    }
-
-    fn waits_for(&self, wait: MigrationWait<'_>) -> String {
-        let unavailable = |count: usize| {
-            let verb = if count == 1 { "is" } else { "are" };
-            format!("{} {verb} unavailable", pluralize(count as u64, "pod"))
-        };
-        match wait {
-            MigrationWait::Budget => "spec.deploymentStrategy.maxUnavailable of the set is in use",
-            MigrationWait::MaxUnavailable { limit } => {
-                return format!("maxUnavailable of the policy: {}", unavailable(limit));
-            }
-            MigrationWait::Shard { shard, limit } => {
-                let unavailable = unavailable(limit);
-                return format!("perShard of the policy: of shard {shard}, {unavailable}");
-            }
-            MigrationWait::Rollout => "the set is being updated",
-            MigrationWait::TooSoon { .. } => {
-                "minSecondsBetween of the policy: the last migration is too recent"
-            }
-            MigrationWait::TooYoung { .. } => {
-                "the pod is new on its node, which asks its pods to leave: cordon it"
-            }
-            MigrationWait::Tolerated { .. } => {
-                "maintenance of the policy: the pod bears the work on its node where it is"
-            }
-            MigrationWait::UnknownPolicy => self.unknown_policy().unwrap_or_default(),
-            MigrationWait::Copies { limit } => {
-                let pods = pluralize(limit as u64, "pod");
-                let verb = if limit == 1 { "is" } else { "are" };
-                return format!("copy.maxAtOnce of the policy: {pods} {verb} being copied");
-            }
-            // Their phases say so.
-            MigrationWait::ShutdownByPerson | MigrationWait::CompactionRefused => "",
-        }
-        .to_owned()
-    }
-
     /// The requests that are missing: of pods that have to leave their nodes by a policy, and of which no request says so (M8: the history);
     /// of pods that somebody has removed, and that a person has to look after.
     fn missing(
@@ -292,42 +227,6 @@ impl Migrations {
             !has_request && is_asked(pod)
         });
         pods.map(|pod| request_of(entry, pod)).collect()
-    }
-}
-
-/// What a person has to do.
-fn awaits(awaited: AwaitedAction, request: &RequestObject, successor: Option<&Pod<'_>>) -> String {
-    let (_, name) = request.id();
-    let pod = request.pod_name();
-    match awaited {
-        AwaitedAction::ShutDown => {
-            format!(
-                "method of the policy: shut the pod down (kubectl delete pod {pod}), then fedrs migrate confirm {name}"
-            )
-        }
-        AwaitedAction::ConfirmStopped => {
-            format!(
-                "method of the policy: its containers have stopped; fedrs migrate confirm {name}"
-            )
-        }
-        AwaitedAction::ConfirmDestroyed => format!(
-            "its kubelet has not reported in time that its containers have stopped: see after the machine; if it is destroyed, \
-             fedrs migrate confirm {name} --machine-is-destroyed"
-        ),
-        AwaitedAction::ConfirmActivation => {
-            format!(
-                "copy.confirmBeforeActivation of the policy: clients do not reach the new pod before fedrs migrate confirm {name}"
-            )
-        }
-        AwaitedAction::ConfirmShutdown => {
-            format!(
-                "copy.confirmBeforeShutdown of the policy: the old pod stays until fedrs migrate confirm {name}"
-            )
-        }
-        AwaitedAction::Start => {
-            let pod = successor.map_or(pod, |successor| successor.name);
-            format!("the new pod is not started until fedrs migrate start {pod}")
-        }
     }
 }
 
