@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use fedrs_api::names;
 use jiff::Timestamp;
 use reflector::{
     ResourceVersion, Uid, Versioned,
@@ -53,6 +54,13 @@ pub(crate) struct PodMetadata {
 struct PodSpec {
     #[serde(default, deserialize_with = "not_empty")]
     node_name: Option<Box<str>>,
+    /// Whether a person has to start it (M7, M12).
+    #[serde(
+        default,
+        rename = "schedulingGates",
+        deserialize_with = "has_start_gate"
+    )]
+    is_gated: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,6 +86,19 @@ fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<st
         // The names of nodes are DNS subdomains.
         .filter(|text| (1..=253).contains(&text.0.len()))
         .map(|text| text.0.into()))
+}
+
+fn has_start_gate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct SchedulingGate<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    }
+    let mut is_gated = false;
+    for_each_item(deserializer, |gate: SchedulingGate<'_>| {
+        is_gated |= gate.name == names::START;
+    })?;
+    Ok(is_gated)
 }
 
 /// Whether the phase is final.
@@ -124,8 +145,9 @@ impl Versioned for PodObject {
 impl PodObject {
     /// The pod's state; `None` if it has finished, which counts as deleted (C8).
     ///
-    /// A pod without a node is unscheduled, whether it is unschedulable, gated or not yet seen by the scheduler (F34). `began`
-    /// returns since when by our clock; the member's own time is its argument.
+    /// A pod without a node is unscheduled, whether it is unschedulable, gated or not yet seen by the scheduler (F34); not one that a person
+    /// has to start (M12), for which another cluster would do no better. `began` returns since when by our clock; the member's own time is its
+    /// argument.
     pub(crate) fn state(
         &self,
         began: impl FnOnce(Option<Timestamp>) -> Timestamp,
@@ -135,7 +157,7 @@ impl PodObject {
             None
         } else if self.metadata.deletion_timestamp {
             Some(PodState::Terminating)
-        } else if self.spec.node_name.is_none() && !conditions.scheduled {
+        } else if self.spec.node_name.is_none() && !conditions.scheduled && !self.spec.is_gated {
             let since = conditions
                 .unscheduled_since
                 .or(self.metadata.creation_timestamp);
@@ -334,5 +356,20 @@ mod tests {
     fn the_message_is_that_of_the_scheduler() {
         let mut pod = pod(&json!({}), &scheduled("False", "1970-01-03T00:00:00Z"));
         assert_eq!(pod.take_unscheduled_message().as_deref(), Some("0/3 nodes"));
+    }
+
+    /// The gates of others hold a pod back as a lack of room does.
+    #[test]
+    fn f34_m12_a_pod_that_a_person_has_to_start_is_not_unscheduled() {
+        let pending = scheduled("False", "1970-01-02T00:00:00Z");
+        let unscheduled = PodState::Unscheduled(UnixSeconds(86_400));
+        for (gates, expected) in [
+            (json!(null), unscheduled),
+            (json!([{ "name": "example.com/quota" }]), unscheduled),
+            (json!([{ "name": "fedrs.dev/start" }]), PodState::NotReady),
+        ] {
+            let spec = json!({ "schedulingGates": gates });
+            assert_eq!(state(&spec, &pending), Some(expected));
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use controller_base::{ConfigError, duration};
-use fedrs_api::{ShutdownTimeout, ValidMigrationPolicy, ValidNotify, Webhook};
+use fedrs_api::{ShutdownTimeout, ValidMethod, ValidMigrationPolicy, ValidNotify, Webhook};
 use serde::{Deserialize, Serialize};
 
 /// What can be configured of notifications.
@@ -135,7 +135,15 @@ impl NotifySettings {
             });
         }
         let shutdown = policy.shutdown.as_ref();
-        let needs_person = shutdown.is_some_and(|of| of.on_timeout == ShutdownTimeout::HandsUp);
+        let confirms_copies = match policy.method {
+            ValidMethod::Copy(copy) => {
+                copy.confirm_before_activation || copy.confirm_before_shutdown
+            }
+            // With its shutdown, of the method Manual.
+            ValidMethod::Move | ValidMethod::Manual => false,
+        };
+        let needs_person =
+            confirms_copies || shutdown.is_some_and(|of| of.on_timeout == ShutdownTimeout::HandsUp);
         (needs_person && !self.has_default()).then_some(NotNotified::NoWebhook)
     }
 
@@ -262,6 +270,8 @@ mod tests {
         let by_default = config.settings().unwrap();
         let hands_up = json!({ "shutdown": { "onTimeout": "HandsUp" } });
         let evict = json!({ "shutdown": { "onTimeout": "Evict" } });
+        let copy = json!({ "confirmBeforeShutdown": true });
+        let confirmed = json!({ "method": "Copy", "copy": copy });
         let foreign = json!({ "notify": { "webhook": "https://evil.example.com/" } });
         let not_allowed = |has_default| {
             let host = "evil.example.com".to_owned();
@@ -270,6 +280,13 @@ mod tests {
         for (settings, policy, expected) in [
             (&none, &hands_up, Some(NotNotified::NoWebhook)),
             (&by_default, &hands_up, None),
+            (
+                &none,
+                &json!({ "method": "Manual" }),
+                Some(NotNotified::NoWebhook),
+            ),
+            (&none, &confirmed, Some(NotNotified::NoWebhook)),
+            (&none, &json!({ "method": "Copy" }), None),
             (&none, &evict, None),
             (&none, &foreign, not_allowed(false)),
             (&by_default, &foreign, not_allowed(true)),

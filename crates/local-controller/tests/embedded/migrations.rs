@@ -249,7 +249,7 @@ async fn m15_a_request_is_forced_when_its_deadline_has_passed() {
     assert_eq!(waiting["phase"], "WaitingForBudget");
     assert_eq!(
         waiting["message"],
-        "spec.deploymentStrategy.maxUnavailable of the set is in use"
+        "the budget of the set is in use: spec.deploymentStrategy.maxUnavailable, or less by an AvailabilitySet"
     );
     assert_eq!(world.uids().await[&pod.name], pod.uid);
     reaches(&world, "one", "Forced").await;
