@@ -2,7 +2,8 @@
 //!
 //! `settled` finds everything in place; in `begin` all pods are outdated, and a quarter of them begins to be updated; in `rolling` this
 //! quarter is recorded and is being updated; in `evicting` a quarter is to be evicted; `grow` creates 500 pods, and `shrink` removes as
-//! many.
+//! many. In `migrating` and `copying` all pods have MigrationRequests, of which one begins, and how far each is, is told as well: ten of these
+//! are a pass over 10,000 requests.
 
 #![expect(
     clippy::large_types_passed_by_value,
@@ -13,11 +14,15 @@ use std::{collections::BTreeMap, time::Duration};
 
 use divan::{Bencher, black_box};
 use federated_rollout::{Amount, Speed};
-use fedrs_api::{AllowedChanges, LocalRecord};
+use fedrs_api::{
+    AllowedChanges, LocalRecord, MigrationMethod, MigrationPhase, MigrationPolicySpec,
+    ValidMigrationPolicy,
+};
 use jiff::Timestamp;
 use replica_set_controller::{
-    Change, Created, Disruptions, Eviction, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner,
-    Patch, Pod, Policy, Readiness, Resize, Set, SlowStart, step,
+    Change, Confirmed, Created, Disruptions, Eviction, EvictionBy, Gate, Guard, InPlace, Life,
+    MigrationStates, Node, Owner, Patch, Pod, Policy, Readiness, RequestedMigration, Resize, Set,
+    SlowStart, step,
 };
 
 const PODS: usize = 1000;
@@ -194,6 +199,57 @@ fn evicting(bencher: Bencher<'_, '_>) {
         ..pod
     });
     world.recorded().run(bencher);
+}
+
+/// All pods have to leave, by a policy with this method.
+fn migrate(bencher: Bencher<'_, '_>, method: MigrationMethod) {
+    let spec = MigrationPolicySpec {
+        method,
+        ..MigrationPolicySpec::default()
+    };
+    let policy = ValidMigrationPolicy::check(&spec).expect("it is valid");
+    let world = World::new(|_, pod| Pod {
+        eviction: Some(Eviction::Voluntary),
+        migration: Some(RequestedMigration {
+            deadline: earlier(-7 * 24 * 3600),
+            is_compaction: false,
+            confirmed: Confirmed::default(),
+        }),
+        ..pod
+    });
+    let set = Set {
+        migration: Policy::Is(&policy),
+        ..world.set()
+    };
+    let pods = world.pods();
+    let disruptions = Disruptions::default();
+    bencher.bench_local(|| {
+        let known = (&world.record, &world.slow_start);
+        let plan = step(
+            black_box(&set),
+            black_box(&pods),
+            &disruptions,
+            known,
+            now(),
+        );
+        let states = MigrationStates::new(&set, &pods, &plan, now());
+        let phases = pods
+            .iter()
+            .map(|pod| states.of(pod.uid, pod.name, false).phase);
+        phases
+            .filter(|phase| *phase == MigrationPhase::WaitingForBudget)
+            .count()
+    });
+}
+
+#[divan::bench]
+fn migrating(bencher: Bencher<'_, '_>) {
+    migrate(bencher, MigrationMethod::Move);
+}
+
+#[divan::bench]
+fn copying(bencher: Bencher<'_, '_>) {
+    migrate(bencher, MigrationMethod::Copy);
 }
 
 #[divan::bench]

@@ -74,6 +74,13 @@ pub enum LocalAction {
         /// The node, by its number from 0.
         node: u32,
     },
+    /// A Maintenance marks a node, as the controller on the host does, or its mark is removed.
+    Maintenance {
+        /// The node, by its number from 0.
+        node: u32,
+        /// For how long the machine is said to be away; `None` if the work is over.
+        seconds: Option<u32>,
+    },
     /// Somebody evicts pods of a set through the API server, one after the other, as `kubectl drain` does.
     EvictPods {
         /// The set.
@@ -276,6 +283,10 @@ impl fmt::Display for LocalAction {
             Self::CancelMigrations { set } => write!(to, "migrations of {set} are cancelled"),
             Self::ConfirmMigrations => to.write_str("persons confirm that machines are destroyed"),
             Self::Destroy { node } => write!(to, "the machine of node {node} is destroyed"),
+            Self::Maintenance { node, seconds } => match seconds {
+                Some(seconds) => write!(to, "node {node} is worked on for {seconds} s"),
+                None => write!(to, "the work on node {node} is over"),
+            },
             Self::EvictPods { set, pods } => write!(to, "somebody evicts {pods} pods of {set}"),
             Self::CreatePod {
                 set,

@@ -24,7 +24,40 @@ pub(super) fn draw(
         let at_ms = random.random_range(500..end_ms.max(501));
         steps.push(LocalStep { at_ms, action });
     }
-    Some(policy(&mut random))
+    let mut policy = policy(&mut random);
+    if random.random_bool(0.5) {
+        maintain(nodes, end_ms, &mut random, steps);
+        if random.random_bool(0.7) {
+            policy["maintenance"] = json!({
+                "tolerate": "All",
+                "maxDowntimeSeconds": ([20, 100, 400].choose(&mut random)),
+                "maxUnavailable": ([json!(null), json!(1), json!("50%")].choose(&mut random)),
+            });
+        }
+    }
+    Some(policy)
+}
+
+/// Some nodes are worked on. Most of them go down meanwhile, and some are not back in time (M9).
+fn maintain(nodes: u32, end_ms: u64, random: &mut StdRng, steps: &mut Vec<LocalStep>) {
+    for _ in 0..random.random_range(1..3) {
+        let node = random.random_range(0..nodes);
+        let seconds = random.random_range(5..200_u32);
+        let begin_ms = random.random_range(500..end_ms.max(501));
+        let mut add = |seconds: u32, action| {
+            let at_ms = (begin_ms + u64::from(seconds) * 1_000).min(end_ms);
+            steps.push(LocalStep { at_ms, action });
+        };
+        let mark = |seconds| LocalAction::Maintenance { node, seconds };
+        add(0, mark(Some(seconds)));
+        let overrun = seconds / 2 * random.random_range(0..3);
+        if random.random_bool(0.7) {
+            let down = |fails| LocalAction::Node { node, fails };
+            add(seconds / 3, down(true));
+            add(seconds + overrun, down(false));
+        }
+        add(seconds + overrun + 1, mark(None));
+    }
 }
 
 fn policy(random: &mut StdRng) -> Value {

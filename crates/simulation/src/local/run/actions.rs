@@ -1,5 +1,6 @@
 //! What a step does.
 
+use fedrs_api::annotations;
 use http::Method;
 use serde_json::{Value, json};
 use sim_cluster::{Status, kinds};
@@ -55,6 +56,7 @@ impl Runner {
             }
             LocalAction::Migrate { .. }
             | LocalAction::CancelMigrations { .. }
+            | LocalAction::Maintenance { .. }
             | LocalAction::ConfirmMigrations
             | LocalAction::Destroy { .. } => self.migrate(action).await,
             LocalAction::EvictPods { set, pods } => self.evict(set, *pods).await,
@@ -293,7 +295,10 @@ impl Runner {
             }
             self.cluster.recover_node(&name);
             let patch = json!({
-                "metadata": { "labels": { fedrs_api::annotations::EVICT: null } },
+                "metadata": {
+                    "labels": { annotations::EVICT: null },
+                    "annotations": { annotations::MAINTENANCE: null },
+                },
                 "spec": { "unschedulable": null },
             });
             let path = format!("{NODES_PATH}/{name}");

@@ -1,12 +1,12 @@
 //! What persons do with migrations, and what becomes of machines.
 
-use fedrs_api::AwaitedAction;
+use fedrs_api::{AwaitedAction, annotations};
 use http::Method;
 use serde_json::{Value, json};
 use sim_cluster::{Object, kinds};
 
 use super::{
-    super::{MIGRATIONS_PATH, NAMESPACE, PODS_PATH, POLICIES_PATH, plan::LocalAction},
+    super::{MIGRATIONS_PATH, NAMESPACE, NODES_PATH, PODS_PATH, POLICIES_PATH, plan::LocalAction},
     runner::{Runner, node_name},
 };
 
@@ -45,8 +45,30 @@ impl Runner {
                     .observe(|observed| observed.destroyed.insert(name.clone()));
                 self.nodes.insert(name);
             }
+            LocalAction::Maintenance { node, seconds } => {
+                let name = node_name(*node);
+                let mark = seconds.map(|seconds| self.mark(seconds));
+                let patch = json!({
+                    "metadata": {
+                        "labels": { annotations::EVICT: mark.as_ref().map(|_| "Maintenance") },
+                        "annotations": { annotations::MAINTENANCE: mark },
+                    },
+                    "spec": { "unschedulable": mark.as_ref().map(|_| true) },
+                });
+                self.count("maintenances");
+                self.nodes.insert(name.clone());
+                let path = format!("{NODES_PATH}/{name}");
+                self.request(Method::PATCH, &path, &patch).await;
+            }
             _ => self.confirm().await,
         }
+    }
+
+    /// What the controller on the host writes to a node that is away for so long from now on.
+    fn mark(&self, seconds: u32) -> String {
+        let now = self.cluster.clock().now();
+        let until = now + jiff::SignedDuration::from_secs(seconds.into());
+        json!({ "name": "rack", "uid": "rack", "until": format!("{until:.0}"), "durationSeconds": seconds }).to_string()
     }
 
     async fn ask(&mut self, set: &str, index: u32, deadline_seconds: Option<u64>) {
