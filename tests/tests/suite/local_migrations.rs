@@ -23,12 +23,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 }
 
 /// The path of another kind in the namespace of the set.
-fn path_of(env: &TestEnvironment, plural: &str) -> String {
+pub(crate) fn path_of(env: &TestEnvironment, plural: &str) -> String {
     local(env).path().replace("localreplicasets/local", plural)
 }
 
 /// Creates a policy for all sets, without a time between two migrations.
-async fn policy(env: &TestEnvironment, spec: &Value) {
+pub(crate) async fn policy(env: &TestEnvironment, spec: &Value) {
     let mut policy = json!({
         "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationPolicy", "metadata": { "name": "all" },
         "spec": { "selector": {}, "minSecondsBetween": { "hardware": 0, "compaction": 0 } },
@@ -40,7 +40,7 @@ async fn policy(env: &TestEnvironment, spec: &Value) {
     local(env).request("POST", &path, &policy).await;
 }
 
-async fn requests(env: &TestEnvironment) -> Vec<Value> {
+pub(crate) async fn requests(env: &TestEnvironment) -> Vec<Value> {
     let path = path_of(env, "migrationrequests");
     let list = local(env).request("GET", &path, &Value::Null).await;
     list["items"].as_array().cloned().unwrap_or_default()
@@ -88,6 +88,22 @@ async fn phase(env: &TestEnvironment, pod: &str) -> String {
             .unwrap_or_default()
             .to_owned()
     })
+}
+
+/// What a kubelet reports and requests once the containers of a pod have stopped that is being removed.
+pub(crate) async fn report_stopped(env: &TestEnvironment, pod: &str) {
+    let set = local(env);
+    let path = set.pod_path(pod);
+    let mut pod = set.request("GET", &path, &Value::Null).await;
+    let statuses = pod["status"]["containerStatuses"].as_array_mut().unwrap();
+    for status in statuses {
+        status["state"] = json!({ "terminated": { "exitCode": 0 } });
+    }
+    let stopped = json!({ "status": { "containerStatuses": pod["status"]["containerStatuses"] } });
+    set.request("PATCH", &format!("{path}/status"), &stopped)
+        .await;
+    set.request("DELETE", &path, &json!({ "gracePeriodSeconds": 0 }))
+        .await;
 }
 
 /// Waits until the pod with this uid is gone, and so is every wait for it. Real clusters have no kubelets here, so that a person is
@@ -144,19 +160,7 @@ async fn m11_nothing_takes_the_place_of_a_pod_that_may_still_run(env: &mut TestE
     let of_requests = path_of(env, "migrationrequests");
     set.request("POST", &of_requests, &request).await;
     until_replaced(env, (&moved.0, &moved.1), async |env| {
-        let set = local(env);
-        let path = set.pod_path(&moved.0);
-        let mut pod = set.request("GET", &path, &Value::Null).await;
-        let statuses = pod["status"]["containerStatuses"].as_array_mut().unwrap();
-        for status in statuses {
-            status["state"] = json!({ "terminated": { "exitCode": 0 } });
-        }
-        let stopped =
-            json!({ "status": { "containerStatuses": pod["status"]["containerStatuses"] } });
-        set.request("PATCH", &format!("{path}/status"), &stopped)
-            .await;
-        set.request("DELETE", &path, &json!({ "gracePeriodSeconds": 0 }))
-            .await;
+        report_stopped(env, &moved.0).await;
     })
     .await;
     set.until("the request says so", async || {

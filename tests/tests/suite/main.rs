@@ -14,6 +14,7 @@ mod external_changes;
 mod kstatus;
 mod kubectl;
 mod leader;
+mod local_confirmations;
 mod local_migrations;
 mod local_replica_sets;
 mod local_sets;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
     scenarios.extend(rollouts());
     scenarios.extend(replica_sets::scenarios());
     scenarios.extend(local_updates::scenarios());
+    scenarios.extend(local_confirmations::scenarios());
     scenarios.extend(local_migrations::scenarios());
     scenarios.extend(maintenance::scenarios());
     scenarios.extend(availability::scenarios());
