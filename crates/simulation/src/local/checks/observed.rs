@@ -110,7 +110,9 @@ impl Observed {
             .cloned()
             .collect();
         for uid in uids {
-            if let Some(pod) = self.pods.get_mut(&uid) {
+            // That nothing takes the place of a pod which others have removed is recorded, too.
+            let pod = self.pods.get_mut(&uid);
+            if let Some(pod) = pod.filter(|pod| !pod.is_removed_by_others()) {
                 pod.disrupt();
             }
         }

@@ -133,6 +133,11 @@ impl Pod {
         self.disrupted = Some(Instant::now());
     }
 
+    /// Whether it is being removed, or gone, and the controller has not removed it.
+    pub(super) fn is_removed_by_others(&self) -> bool {
+        !self.is_live && !self.is_removed_by_set
+    }
+
     /// Whether it is ready now.
     pub(super) fn is_ready_now(&self) -> bool {
         self.ready.last().is_some_and(|(_, until)| until.is_none())

@@ -129,7 +129,7 @@ pub(in crate::local) fn of_eviction(observed: &Observed, pod: &str) -> Option<Vi
     let available = pods.filter(|(uid, facts)| {
         // The API server counts pods that are ready.
         *uid != pod
-            && !set.has_begun(uid)
+            && (facts.is_removed_by_others() || !set.has_begun(uid))
             && facts.may_be_available(since, std::time::Duration::ZERO)
     });
     let available = available.count();
