@@ -1,6 +1,7 @@
 //! Changes of pods: only what has begun makes available pods unavailable (L14), no faster than the speed (L15), and the number of pods is
 //! what a user wants (L13). Evictions through the API server share the budget (L20).
 
+use serde_json::Value;
 use sim_cluster::Change;
 use tokio::time::Instant;
 
@@ -21,6 +22,8 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
     let found = match Kind::of(change) {
         Kind::Create => surplus(observed, &owner, set),
         Kind::Remove if set.has_begun(&pod) => None,
+        // A copy is no replica.
+        Kind::Remove if is_copy(set, object) => None,
         // A pod without a node takes nothing away: another one in its place may find a node.
         Kind::Remove
             if observed
@@ -50,6 +53,15 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
     let invariant = Invariant::Speed;
     let text = format!("{}: {text}", set.name);
     Some(Violation { invariant, text })
+}
+
+/// Whether the pod is a copy that has not taken the place of the one that it was made for.
+fn is_copy(set: &Set, object: &Value) -> bool {
+    let mut evictions = set.record.evictions.values();
+    evictions.any(|eviction| {
+        let copy = eviction.copy.as_ref();
+        !eviction.begun && copy.is_some_and(|copy| object["metadata"]["name"] == *copy.name)
+    })
 }
 
 /// More pods than a user wants are created (L13).
