@@ -13,7 +13,7 @@ use crate::{
     migration::{Allowance, MigrationWait, is_compaction},
     order::{by_eviction, first},
     plan::{Purpose, Wait},
-    pod::{EvictionBy, Pod},
+    pod::{EvictionBy, Guard, Pod},
     record::{Places, blocks_until},
     set::Set,
     slow_start::SlowStart,
@@ -40,8 +40,8 @@ enum Decision<'a> {
     Tolerate { until: Timestamp },
     /// It waits for this.
     Wait(MigrationWait<'a>),
-    /// It waits for its copy, or for persons who confirm it.
-    WaitForCopy,
+    /// It waits for its copy, for persons who confirm it, or for its finalizer.
+    Later,
 }
 
 /// Records what is requested, and begins what the budget allows. Returns what has to wait.
@@ -80,7 +80,7 @@ pub(crate) fn begin<'a>(
                 allowance.copy(member, place, record);
                 continue;
             }
-            Decision::WaitForCopy => continue,
+            Decision::Later => continue,
             Decision::Tolerate { until } => {
                 budget.take(member, Group::MarkedRemove);
                 MigrationWait::Tolerated { until }
@@ -142,7 +142,7 @@ fn decide<'a>(
     let copy = record.evictions.get(member.pod.uid);
     if copy.is_some_and(|eviction| eviction.copy.is_some()) {
         if !copy::may_replace(set, members, member, record) {
-            return Decision::WaitForCopy;
+            return Decision::Later;
         }
     } else if let Some(reason) = allowance.hold(member, &account, record) {
         return Decision::Wait(reason);
@@ -156,6 +156,10 @@ fn decide<'a>(
         && !member.pod.is_destroyed
         && !is_planted(PlantedBug::PersonNotAwaited)
     {
+        // Without the finalizer, nothing would prove that it is down.
+        if member.pod.guard == Guard::Absent {
+            return Decision::Later;
+        }
         // A person takes nothing back that is lent to evictions of others.
         let has_room = account.in_use.saturating_add(cost(member)) <= account.limit;
         let is_free = cost(member) == 0 || has_room;

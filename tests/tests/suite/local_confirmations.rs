@@ -115,7 +115,8 @@ async fn m7_m12_persons_move_a_pod(env: &mut TestEnvironment) {
         text(&new["spec"]["schedulingGates"][0]["name"]),
         "fedrs.dev/start"
     );
-    set.patch_pod(&pod, &json!({ "spec": { "schedulingGates": [] } }))
+    // In a strategic merge patch, an empty list changes nothing.
+    set.patch_pod(&pod, &json!({ "spec": { "schedulingGates": null } }))
         .await;
     until_done(env).await;
 }

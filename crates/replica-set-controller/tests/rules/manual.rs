@@ -97,6 +97,20 @@ fn m7_a_person_shuts_the_pod_down(
     }
 }
 
+/// Nothing would prove that it is down.
+#[test]
+fn m7_m11_nobody_is_asked_to_shut_a_pod_down_before_it_has_the_finalizer() {
+    let manual = policy("Manual");
+    let set = with(set(1), &manual);
+    let pods = [Pod {
+        guard: Guard::Absent,
+        ..asked(pod("a"), 1000, false)
+    }];
+    assert_eq!(actions(&plan(&set, &pods)), ["AddFinalizer a"]);
+    let phase = phase_of(&set, &pods, &LocalRecord::default());
+    assert_eq!(phase, (MigrationPhase::Requested, None));
+}
+
 /// The budget is asked first, so that the person knows when the set can bear it.
 #[test]
 fn m7_m10_what_holds_up_others_is_said_before_a_person_is_asked() {
