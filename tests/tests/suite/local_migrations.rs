@@ -91,7 +91,7 @@ async fn phase(env: &TestEnvironment, pod: &str) -> String {
 }
 
 /// What a kubelet reports and requests once the containers of a pod have stopped that is being removed.
-pub(crate) async fn report_stopped(env: &TestEnvironment, pod: &str) {
+async fn report_stopped(env: &TestEnvironment, pod: &str) {
     let set = local(env);
     let path = set.pod_path(pod);
     let mut pod = set.request("GET", &path, &Value::Null).await;
