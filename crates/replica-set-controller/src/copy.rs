@@ -23,19 +23,13 @@ use crate::{
 pub(crate) fn may_replace(
     set: &Set<'_>,
     members: &[Member<'_>],
-    member: &Member<'_>,
-    record: &LocalRecord,
+    (pod, copy): (&Pod<'_>, &RecreateRecord),
 ) -> bool {
-    let eviction = record.evictions.get(member.pod.uid);
-    let Some(copy) = eviction.and_then(|eviction| eviction.copy.as_ref()) else {
-        return false;
-    };
     let is_copy = |other: &&Member<'_>| other.pod.name == copy.name && other.pod.is_owned();
     let found = members.iter().find(is_copy);
     let is_available = found.is_some_and(|copy| copy.group == Group::Ready)
         || is_planted(PlantedBug::CopyNotAwaited);
-    eviction.is_some_and(|eviction| eviction.begun)
-        || is_available && !copies::is_kept(set, member.pod)
+    is_available && !copies::is_kept(set, pod)
 }
 
 /// The old pods that run beside their copies, or may.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
-    account::{Budget, cost},
+    account::{Account, Budget, cost},
     copy, drain,
     group::{Group, Member, Role},
     migration::{Allowance, MigrationWait, is_compaction},
@@ -67,10 +67,16 @@ pub(crate) fn begin<'a>(
         return None;
     }
     let count = requested.len();
+    let is_copying = set.migration.copy().is_some();
+    let mut copied = if is_copying {
+        copy::under_way(members, record)
+    } else {
+        0
+    };
     let mut waiting = 0;
     for member in first(&mut requested, count, by_eviction) {
         let of = (set, pods, slow_start);
-        let wait = match decide(of, members, member, (&allowance, record), budget) {
+        let wait = match decide(of, members, member, (&allowance, record, copied), budget) {
             Decision::Begin => {
                 allowance.begin(member, record);
                 budget.take(member, Group::MarkedRemove);
@@ -78,6 +84,7 @@ pub(crate) fn begin<'a>(
             }
             Decision::Copy(place) => {
                 allowance.copy(member, place, record);
+                copied += 1;
                 continue;
             }
             Decision::Later => continue,
@@ -125,11 +132,12 @@ fn requested<'m, 'a>(
     requested
 }
 
+/// What becomes of a pod that has to leave, while `copied` others are being copied.
 fn decide<'a>(
     (set, pods, slow_start): (&Set<'a>, &'a [Pod<'a>], &SlowStart),
     members: &[Member<'a>],
     member: &Member<'a>,
-    (allowance, record): (&Allowance<'_, 'a>, &LocalRecord),
+    (allowance, record, copied): (&Allowance<'_, 'a>, &LocalRecord, usize),
     budget: &mut Budget<'a>,
 ) -> Decision<'a> {
     let account = budget.account;
@@ -139,16 +147,16 @@ fn decide<'a>(
     if let Some(until) = allowance.tolerates(member, &account) {
         return Decision::Tolerate { until };
     }
-    let copy = record.evictions.get(member.pod.uid);
-    if copy.is_some_and(|eviction| eviction.copy.is_some()) {
-        if !copy::may_replace(set, members, member, record) {
+    let recorded = record.evictions.get(member.pod.uid);
+    if let Some(copy) = recorded.and_then(|eviction| eviction.copy.as_ref()) {
+        if !copy::may_replace(set, members, (member.pod, copy)) {
             return Decision::Later;
         }
     } else if let Some(reason) = allowance.hold(member, &account, record) {
         return Decision::Wait(reason);
     } else if let Some(copy) = set.migration.copy().filter(|_| member.role != Role::Copy) {
         let limit = copy.max_at_once;
-        let has_room = copy::under_way(members, record) < limit;
+        let has_room = copied < limit;
         let place = has_room.then(|| copy::place(set, pods, member.pod, (record, slow_start)));
         let wait = Decision::Wait(MigrationWait::Copies { limit });
         return place.flatten().map_or(wait, Decision::Copy);
@@ -156,24 +164,28 @@ fn decide<'a>(
         && !member.pod.is_destroyed
         && !is_planted(PlantedBug::PersonNotAwaited)
     {
-        // Without the finalizer, nothing would prove that it is down.
-        if member.pod.guard == Guard::Absent {
-            return Decision::Later;
-        }
-        // A person takes nothing back that is lent to evictions of others.
-        let has_room = account.in_use.saturating_add(cost(member)) <= account.limit;
-        let is_free = cost(member) == 0 || has_room;
-        return Decision::Wait(if is_free {
-            MigrationWait::ShutdownByPerson
-        } else {
-            MigrationWait::Budget
-        });
+        return by_person(member, &account);
     }
     if budget.allows(member) || is_planted(PlantedBug::EvictionsBesideTheBudget) {
         Decision::Begin
     } else {
         Decision::Wait(MigrationWait::Budget)
     }
+}
+
+/// A person shuts the pod down (M7), once the set can bear it. That takes nothing back which is lent to evictions of others.
+fn by_person<'a>(member: &Member<'_>, account: &Account) -> Decision<'a> {
+    // Without the finalizer, nothing would prove that it is down.
+    if member.pod.guard == Guard::Absent {
+        return Decision::Later;
+    }
+    let cost = cost(member);
+    let is_borne = cost == 0 || account.in_use.saturating_add(cost) <= account.limit;
+    Decision::Wait(if is_borne {
+        MigrationWait::ShutdownByPerson
+    } else {
+        MigrationWait::Budget
+    })
 }
 
 /// The pod waits, until its deadline at most (M15).

@@ -1,12 +1,12 @@
 //! M2, M3, M4: pods that are copied before they are removed.
 
 use fedrs_api::{
-    AwaitedAction, EvictionRecord, LocalRecord, MigrationPhase, MigrationPolicySpec,
-    RecreateRecord, ValidMigrationPolicy,
+    AwaitedAction, EvictionRecord, LocalRecord, MigrationPhase, RecreateRecord,
+    ValidMigrationPolicy,
 };
 use replica_set_controller::{
     Action, Confirmed, Eviction, Gate, Guard, Life, MigrationStates, MigrationWait, Node, Pod,
-    Policy, RequestedMigration, Set, Start, Wait,
+    RequestedMigration, Set, Start, Wait,
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -14,19 +14,9 @@ use serde_json::{Value, json};
 use crate::fixtures::*;
 
 /// One that copies, with these fields of `copy`.
-fn policy(copy: &Value) -> ValidMigrationPolicy {
-    let spec = json!({
-        "method": "Copy",
-        "copy": copy,
-        "minSecondsBetween": { "hardware": 0, "compaction": 0 },
-    });
-    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
-    ValidMigrationPolicy::check(&spec).expect("it is valid")
-}
-
-fn with<'a>(set: Set<'a>, policy: &'a ValidMigrationPolicy) -> Set<'a> {
-    let migration = Policy::Is(policy);
-    Set { migration, ..set }
+fn copying(copy: &Value) -> ValidMigrationPolicy {
+    let between = json!({ "hardware": 0, "compaction": 0 });
+    policy(json!({ "method": "Copy", "copy": copy, "minSecondsBetween": between }))
 }
 
 fn asked(pod: Pod<'static>, confirmed: Confirmed) -> Pod<'static> {
@@ -85,7 +75,7 @@ fn phase_of(
 /// With a budget of nothing but the one pod, as of every set.
 #[test]
 fn m2_another_pod_is_available_before_the_old_one_is_removed() {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(budget(2, 1), &policy);
     let pods = [leaving("a"), pod("b")];
     let recorded = plan(&set, &pods);
@@ -130,7 +120,7 @@ fn m2_another_pod_is_available_before_the_old_one_is_removed() {
 })]
 #[case::is_being_removed(copy(terminating(-1)))]
 fn m3_the_old_pod_stays_until_its_copy_is_available(#[case] copy: Pod<'static>) {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(set(2), &policy);
     let pods = [leaving("a"), pod("b"), copy];
     let plan = plan_with(&set, &pods, &copied(false));
@@ -146,7 +136,7 @@ fn m2_no_more_pods_are_copied_at_once_than_the_policy_allows(
     #[case] limit: usize,
     #[case] expected: usize,
 ) {
-    let policy = policy(&json!({ "maxAtOnce": limit }));
+    let policy = copying(&json!({ "maxAtOnce": limit }));
     let set = with(set(3), &policy);
     let pods = ["a", "b", "d"].map(leaving);
     let plan = plan(&set, &pods);
@@ -158,7 +148,7 @@ fn m2_no_more_pods_are_copied_at_once_than_the_policy_allows(
 /// "Repeated until no dead pod is left": the old pod that nobody can remove holds up no other copy.
 #[test]
 fn m2_an_old_pod_on_a_dead_node_holds_up_no_other_copy() {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(budget(2, 1), &policy);
     let pods = [
         Pod {
@@ -181,7 +171,7 @@ fn m2_an_old_pod_on_a_dead_node_holds_up_no_other_copy() {
 /// It is removed rather than a pod that is available, though that has another template, too (L21).
 #[test]
 fn m2_a_copy_that_nobody_asks_for_any_more_is_removed() {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(set(2), &policy);
     for life in [starting(), ready(-15)] {
         let pods = [old("a"), pod("b"), copy(life)];
@@ -197,7 +187,7 @@ fn m2_a_copy_that_nobody_asks_for_any_more_is_removed() {
 /// Whoever removes it: nothing else takes its place, and it counts as one that is copied until it has stopped (M11).
 #[test]
 fn m2_m11_the_copy_of_a_pod_that_others_remove_takes_its_place() {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(set(2), &policy);
     let removed = asked(live("a", terminating(-20)), Confirmed::default());
     for (guard, is_copied) in [(Guard::Holding, false), (Guard::Absent, true)] {
@@ -212,9 +202,7 @@ fn m2_m11_the_copy_of_a_pod_that_others_remove_takes_its_place() {
 /// Under `HandsUp`, a copy does not take the place of a pod that may still run, and that has none.
 #[test]
 fn m11_a_copy_of_another_pod_leaves_a_place_that_is_kept() {
-    let spec = json!({ "method": "Copy", "shutdown": { "onTimeout": "HandsUp" } });
-    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
-    let policy = ValidMigrationPolicy::check(&spec).expect("it is valid");
+    let policy = policy(json!({ "method": "Copy", "shutdown": { "onTimeout": "HandsUp" } }));
     let set = with(set(3), &policy);
     let held = Pod {
         guard: Guard::Holding,
@@ -232,7 +220,7 @@ fn m11_a_copy_of_another_pod_leaves_a_place_that_is_kept() {
 /// It is made again.
 #[test]
 fn m2_a_copy_that_has_to_leave_is_not_copied() {
-    let policy = policy(&json!({ "maxAtOnce": 2 }));
+    let policy = copying(&json!({ "maxAtOnce": 2 }));
     let set = with(set(2), &policy);
     let pods = [
         leaving("a"),
@@ -252,7 +240,7 @@ fn m2_a_copy_that_has_to_leave_is_not_copied() {
 #[case::old_pod_is_gone(vec![pod("b"), copy(starting())])]
 #[case::was_not_created(vec![pod("a"), pod("b")])]
 fn m2_a_copy_that_is_not_needed_is_forgotten(#[case] pods: Vec<Pod<'static>>) {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(set(2), &policy);
     let plan = plan_with(&set, &pods, &copied(false));
     assert!(plan.record.evictions.is_empty());
@@ -262,7 +250,7 @@ fn m2_a_copy_that_is_not_needed_is_forgotten(#[case] pods: Vec<Pod<'static>>) {
 /// A set that is scaled down removes neither the copy nor more than it should.
 #[test]
 fn m2_l13_the_copy_is_no_surplus() {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(set(1), &policy);
     let pods = [leaving("a"), pod("b"), copy(starting())];
     let plan = plan_with(&set, &pods, &copied(false));
@@ -272,7 +260,7 @@ fn m2_l13_the_copy_is_no_surplus() {
 
 #[test]
 fn m15_at_its_deadline_the_old_pod_leaves_whether_its_copy_is_available_or_not() {
-    let policy = policy(&json!({ "confirmBeforeShutdown": true }));
+    let policy = copying(&json!({ "confirmBeforeShutdown": true }));
     let set = with(set(2), &policy);
     let mut overdue = leaving("a");
     overdue.migration = overdue.migration.map(|asked| RequestedMigration {
@@ -298,7 +286,7 @@ fn m4_clients_reach_a_copy_once_a_person_has_confirmed_it(
     #[case] confirmed: Confirmed,
     #[case] expected: Start,
 ) {
-    let policy = policy(&fields);
+    let policy = copying(&fields);
     let set = with(set(2), &policy);
     let old = asked(pod("a"), confirmed);
     let pods = [old, pod("b")];
@@ -331,7 +319,7 @@ fn m4_the_old_pod_is_shut_down_once_a_person_has_confirmed_it(
     #[case] confirmed: Confirmed,
     #[case] is_begun: bool,
 ) {
-    let policy = policy(&json!({ "confirmBeforeShutdown": true }));
+    let policy = copying(&json!({ "confirmBeforeShutdown": true }));
     let set = with(set(2), &policy);
     let pods = [asked(pod("a"), confirmed), pod("b"), copy(ready(-15))];
     let plan = plan_with(&set, &pods, &copied(false));
@@ -356,7 +344,7 @@ fn m2_the_phase_says_how_far_it_is(
     #[case] begun: bool,
     #[case] expected: MigrationPhase,
 ) {
-    let policy = policy(&json!({}));
+    let policy = copying(&json!({}));
     let set = with(set(2), &policy);
     assert_eq!(phase_of(&set, &pods, &copied(begun)).0, expected);
 }

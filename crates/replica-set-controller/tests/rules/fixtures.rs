@@ -3,12 +3,16 @@
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use federated_rollout::{Amount, Speed};
-use fedrs_api::{AllowedChanges, EvictionRecord, LocalRecord, RecreateRecord, UpdateRecord};
+use fedrs_api::{
+    AllowedChanges, EvictionRecord, LocalRecord, MigrationPolicySpec, RecreateRecord, UpdateRecord,
+    ValidMigrationPolicy,
+};
 use jiff::Timestamp;
 use replica_set_controller::{
     Action, Change, Disruptions, EvictionBy, Gate, Guard, InPlace, Life, Node, Owner, Patch, Plan,
     Pod, Policy, Readiness, Resize, Set, SlowStart, Wait, step,
 };
+use serde_json::Value;
 
 /// The hash of an earlier template, whose pods are updated in place.
 pub(crate) const OLD: u32 = 1;
@@ -252,4 +256,16 @@ pub(crate) fn evicting(name: &str, since: i64) -> LocalRecord {
         evictions: [(name.to_owned(), eviction)].into(),
         ..LocalRecord::default()
     }
+}
+
+/// The MigrationPolicy with these fields.
+pub(crate) fn policy(fields: Value) -> ValidMigrationPolicy {
+    let spec: MigrationPolicySpec = serde_json::from_value(fields).expect("it is a spec");
+    ValidMigrationPolicy::check(&spec).expect("it is valid")
+}
+
+/// The same set with a policy.
+pub(crate) fn with<'a>(set: Set<'a>, policy: &'a ValidMigrationPolicy) -> Set<'a> {
+    let migration = Policy::Is(policy);
+    Set { migration, ..set }
 }

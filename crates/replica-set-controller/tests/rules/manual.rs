@@ -1,10 +1,8 @@
 //! M7, M12: pods that persons shut down, confirm and start.
 
-use fedrs_api::{
-    AwaitedAction, LocalRecord, MigrationPhase, MigrationPolicySpec, ValidMigrationPolicy,
-};
+use fedrs_api::{AwaitedAction, LocalRecord, MigrationPhase, ValidMigrationPolicy};
 use replica_set_controller::{
-    Action, Confirmed, Eviction, Guard, MigrationStates, MigrationWait, Node, Pod, PodWait, Policy,
+    Action, Confirmed, Eviction, Guard, MigrationStates, MigrationWait, Node, Pod, PodWait,
     RequestedMigration, Set, Start, Wait,
 };
 use rstest::rstest;
@@ -12,18 +10,9 @@ use serde_json::json;
 
 use crate::fixtures::*;
 
-fn policy(method: &str) -> ValidMigrationPolicy {
-    let spec = json!({
-        "method": method,
-        "minSecondsBetween": { "hardware": 0, "compaction": 0 },
-    });
-    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
-    ValidMigrationPolicy::check(&spec).expect("it is valid")
-}
-
-fn with<'a>(set: Set<'a>, policy: &'a ValidMigrationPolicy) -> Set<'a> {
-    let migration = Policy::Is(policy);
-    Set { migration, ..set }
+fn manual() -> ValidMigrationPolicy {
+    let between = json!({ "hardware": 0, "compaction": 0 });
+    policy(json!({ "method": "Manual", "minSecondsBetween": between }))
 }
 
 /// It has to leave by this time, has the finalizer, and this was confirmed.
@@ -82,7 +71,7 @@ fn m7_a_person_shuts_the_pod_down(
     #[case] pod: Pod<'static>,
     #[case] wait: Option<MigrationWait<'_>>,
 ) {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let pods = [pod];
     let plan = plan(&set, &pods);
@@ -100,7 +89,7 @@ fn m7_a_person_shuts_the_pod_down(
 /// Nothing would prove that it is down.
 #[test]
 fn m7_m11_nobody_is_asked_to_shut_a_pod_down_before_it_has_the_finalizer() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let pods = [Pod {
         guard: Guard::Absent,
@@ -114,7 +103,7 @@ fn m7_m11_nobody_is_asked_to_shut_a_pod_down_before_it_has_the_finalizer() {
 /// The budget is asked first, so that the person knows when the set can bear it.
 #[test]
 fn m7_m10_what_holds_up_others_is_said_before_a_person_is_asked() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(budget(2, 1), &manual);
     let pods = [asked(pod("a"), 1000, false), live("b", failed())];
     assert_eq!(
@@ -125,7 +114,7 @@ fn m7_m10_what_holds_up_others_is_said_before_a_person_is_asked() {
 
 #[test]
 fn m7_compaction_is_refused() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let mut pod = asked(pod("a"), -1, false);
     pod.migration = pod.migration.map(|asked| RequestedMigration {
@@ -168,7 +157,7 @@ fn m7_m15_it_moves_once_it_is_known_and_confirmed_to_be_down(
     #[case] action: Option<&str>,
     #[case] phase: MigrationPhase,
 ) {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let pods = [shut_down(guard, deadline, is_stopped)];
     let held = plan(&set, &pods).record;
@@ -188,7 +177,7 @@ fn m7_m15_it_moves_once_it_is_known_and_confirmed_to_be_down(
 
 #[test]
 fn m7_m12_the_pod_in_its_place_waits_for_a_person_to_start_it() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let held = plan(&set, &[shut_down(Guard::Stopped, 1000, false)]).record;
     let created = plan_with(&set, &[], &held);
@@ -209,7 +198,7 @@ fn m7_m12_the_pod_in_its_place_waits_for_a_person_to_start_it() {
 /// Whoever deletes it, and whyever it is made again: an update, here.
 #[test]
 fn m12_a_pod_that_was_not_started_is_not_started_afterwards() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let gated = |life| Pod {
         node: None,
@@ -234,7 +223,7 @@ fn m12_a_pod_that_was_not_started_is_not_started_afterwards() {
 /// Without anybody who asks it to leave, a pod that is deleted is made again, and started, once it has stopped.
 #[test]
 fn m7_a_pod_that_need_not_leave_is_restarted_by_its_deletion() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let pod = Pod {
         guard: Guard::Holding,
@@ -251,7 +240,7 @@ fn m7_a_pod_that_need_not_leave_is_restarted_by_its_deletion() {
 /// Its pods belong to nobody then, who could be asked.
 #[test]
 fn m7_a_set_that_is_deleted_waits_for_nobody() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = Set {
         is_deleted: true,
         ..with(set(1), &manual)
@@ -262,7 +251,7 @@ fn m7_a_set_that_is_deleted_waits_for_nobody() {
 
 #[test]
 fn m7_what_a_pod_waits_for_is_said() {
-    let manual = policy("Manual");
+    let manual = manual();
     let set = with(set(1), &manual);
     let pods = [shut_down(Guard::Stopped, 1000, false)];
     let plan = plan(&set, &pods);

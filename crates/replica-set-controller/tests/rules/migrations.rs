@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fedrs_api::{
-    EvictionRecord, LocalRecord, MigratedRecord, MigrationPhase, MigrationPolicySpec,
-    RecreateRecord, ValidMigrationPolicy,
+    EvictionRecord, LocalRecord, MigratedRecord, MigrationPhase, RecreateRecord,
+    ValidMigrationPolicy,
 };
 use replica_set_controller::{
     Absence, Action, Confirmed, Eviction, EvictionBy, Life, MigrationStates, MigrationWait, Plan,
@@ -18,21 +18,9 @@ use crate::fixtures::*;
 const HOUR: i64 = 3600;
 const WEEK: i64 = 7 * 24 * HOUR;
 
-fn policy(fields: Value) -> ValidMigrationPolicy {
-    let spec: MigrationPolicySpec = serde_json::from_value(fields).expect("it is a spec");
-    ValidMigrationPolicy::check(&spec).expect("it is valid")
-}
-
 /// One that allows as much as the budget of the set, as often as it is asked.
 fn free() -> ValidMigrationPolicy {
     policy(json!({ "minSecondsBetween": { "hardware": 0, "compaction": 0 } }))
-}
-
-fn with<'a>(set: Set<'a>, policy: &'a ValidMigrationPolicy) -> Set<'a> {
-    Set {
-        migration: Policy::Is(policy),
-        ..set
-    }
 }
 
 /// The pod has to leave its node within a week.

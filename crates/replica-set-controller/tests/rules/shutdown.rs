@@ -1,8 +1,7 @@
 //! M11, M13, M15: pods stay until their containers are known to have stopped.
 
 use fedrs_api::{
-    EvictionRecord, LocalRecord, MigrationPhase, MigrationPolicySpec, RecreateRecord,
-    ValidMigrationPolicy,
+    EvictionRecord, LocalRecord, MigrationPhase, RecreateRecord, ValidMigrationPolicy,
 };
 use replica_set_controller::{
     Action, Confirmed, Eviction, Guard, MigrationStates, Node, Owner, Pod, PodWait, Policy,
@@ -14,18 +13,11 @@ use serde_json::json;
 use crate::fixtures::*;
 
 /// One that waits 60 s for pods to stop.
-fn policy(on_timeout: &str) -> ValidMigrationPolicy {
-    let spec = json!({
+fn stopping(on_timeout: &str) -> ValidMigrationPolicy {
+    policy(json!({
         "minSecondsBetween": { "hardware": 0, "compaction": 0 },
         "shutdown": { "timeoutSeconds": 60, "onTimeout": on_timeout },
-    });
-    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
-    ValidMigrationPolicy::check(&spec).expect("it is valid")
-}
-
-fn with<'a>(set: Set<'a>, policy: &'a ValidMigrationPolicy) -> Set<'a> {
-    let migration = Policy::Is(policy);
-    Set { migration, ..set }
+    }))
 }
 
 fn guarded(pod: Pod<'static>, guard: Guard) -> Pod<'static> {
@@ -86,7 +78,7 @@ fn m11_pods_have_the_finalizer_that_their_policy_asks_for(
     #[case] guard: Guard,
     #[case] expected: &[&str],
 ) {
-    let policy = on_timeout.map(policy);
+    let policy = on_timeout.map(stopping);
     let migration = policy.as_ref().map_or(Policy::None, Policy::Is);
     let set = Set {
         migration,
@@ -104,7 +96,7 @@ fn m11_pods_have_the_finalizer_that_their_policy_asks_for(
 
 #[test]
 fn m11_a_pod_gets_the_finalizer_before_it_is_removed() {
-    let policy = policy("HandsUp");
+    let policy = stopping("HandsUp");
     let set = with(set(1), &policy);
     for (guard, expected) in [
         (Guard::Absent, "AddFinalizer a"),
@@ -145,7 +137,7 @@ fn m11_a_pod_stays_until_its_containers_have_stopped(
     #[case] expected: &[&str],
     #[case] phase: MigrationPhase,
 ) {
-    let policy = policy(on_timeout);
+    let policy = stopping(on_timeout);
     let set = with(set(2), &policy);
     let pods = [removed("a", seconds, guard), pod("b")];
     let pods = pods.map(|pod| match pod.name {
@@ -170,8 +162,7 @@ fn m13_a_pod_that_shuts_down_uses_the_budget_of_its_shard() {
         "perShard": { "label": "shard", "maxUnavailable": 1 },
         "shutdown": { "onTimeout": "HandsUp" },
     });
-    let spec: MigrationPolicySpec = serde_json::from_value(spec).expect("it is a spec");
-    let policy = ValidMigrationPolicy::check(&spec).expect("it is valid");
+    let policy = policy(spec);
     let set = with(set(3), &policy);
     let of_shard = |pod: Pod<'static>, shard| Pod {
         shard: Some(shard),
@@ -189,7 +180,7 @@ fn m13_a_pod_that_shuts_down_uses_the_budget_of_its_shard() {
 
 #[test]
 fn m11_another_pod_takes_the_place_of_one_that_does_not_stop() {
-    let policy = policy("Replace");
+    let policy = stopping("Replace");
     let set = with(set(2), &policy);
     let pods = [
         removed("a", 60, Guard::Holding),
@@ -222,7 +213,7 @@ fn m11_nothing_takes_the_place_of_a_pod_of_a_lost_node_under_hands_up(
     #[case] on_timeout: &str,
     #[case] is_replaced: bool,
 ) {
-    let policy = policy(on_timeout);
+    let policy = stopping(on_timeout);
     let set = with(set(1), &policy);
     let lost = [on_lost_node(guarded(pod("a"), Guard::Holding))];
     let begun = plan(&set, &lost);
@@ -235,7 +226,7 @@ fn m11_nothing_takes_the_place_of_a_pod_of_a_lost_node_under_hands_up(
 /// A drain removes first, and so may anybody.
 #[test]
 fn m11_nothing_takes_the_place_of_a_pod_that_others_have_removed() {
-    let policy = policy("HandsUp");
+    let policy = stopping("HandsUp");
     let set = with(set(2), &policy);
     let kept = guarded(pod("b"), Guard::Holding);
     let pods = [removed("a", 5, Guard::Holding), kept];
@@ -265,7 +256,7 @@ fn m15_the_deadline_ends_the_wait_for_the_containers_but_not_for_a_person() {
         ..pod
     };
     for (on_timeout, expected) in [("Evict", "ForceRemove a"), ("HandsUp", "")] {
-        let policy = policy(on_timeout);
+        let policy = stopping(on_timeout);
         let set = with(set(1), &policy);
         let pods = [deadline(removed("a", 5, Guard::Holding))];
         let plan = plan_with(&set, &pods, &moving());
@@ -277,7 +268,7 @@ fn m15_the_deadline_ends_the_wait_for_the_containers_but_not_for_a_person() {
 #[test]
 fn m11_a_pod_whose_machine_is_destroyed_is_removed_by_force() {
     for on_timeout in ["Evict", "HandsUp", "Replace"] {
-        let policy = policy(on_timeout);
+        let policy = stopping(on_timeout);
         let set = with(set(1), &policy);
         for (guard, expected) in [
             (Guard::Holding, "ForceRemove a"),
