@@ -7,8 +7,8 @@ use controller_base::{
     watchdog::Watched,
 };
 use fedrs_api::{
-    MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec, MigrationRequestStatus,
-    ValidMigrationPolicy, names,
+    LocalRecord, MigrationCause, MigrationPhase, MigrationRequest, MigrationRequestSpec,
+    MigrationRequestStatus, ValidMigrationPolicy, names,
 };
 use futures::future::{join, join_all};
 use jiff::Timestamp;
@@ -160,7 +160,9 @@ impl Migrations {
                 previous.phase,
                 None | Some(MigrationPhase::Requested | MigrationPhase::WaitingForBudget)
             );
-            let state = states.of(uid, request.pod_name(), has_begun);
+            let known = Some(&*previous.new_pod).filter(|name| !name.is_empty());
+            let successor = known.unwrap_or(request.pod_name());
+            let state = states.of(uid, successor, has_begun);
             let status = self.status(set, (request, uid), &state, &previous, now);
             (status != previous).then_some((request, status))
         });
@@ -306,22 +308,36 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
     request
 }
 
+/// Whether a step ends the record of an eviction that has begun. What it says is told first: afterwards, nobody knows of a pod which is gone
+/// that it was evicted.
+pub(crate) fn forgets_eviction(before: &LocalRecord, after: &LocalRecord) -> bool {
+    let mut begun = before.evictions.iter().filter(|(_, of)| of.begun);
+    begun.any(|(uid, _)| !after.evictions.contains_key(uid))
+}
+
+/// What the states of migrations follow from: a set and its pods, the step for them and what is recorded, and the time.
+type States<'s, 'a> = (
+    (&'s Set<'a>, &'a [Pod<'a>]),
+    (&'s Plan<'a>, &'s LocalRecord),
+    Timestamp,
+);
+
 impl Executor {
-    /// Writes how far the migrations of a set are, and the requests that are missing; not during a pause after a failure.
+    /// Writes how far the migrations of a set are by what is recorded, and the requests that are missing; not during a pause after a
+    /// failure. Returns whether anything is known anew.
     pub(crate) async fn write_migrations(
         &self,
         (entry, migrations, backoff): (&Entry, &Migrations, &mut Backoff),
-        (set, pods): (&Set<'_>, &[Pod<'_>]),
-        plan: &Plan<'_>,
-        (now, watched): (Timestamp, &Watched),
-    ) {
+        ((set, pods), known, now): States<'_, '_>,
+        watched: &Watched,
+    ) -> bool {
         if backoff.waits() {
-            return;
+            return false;
         }
         let changed = if migrations.of_pods.is_empty() {
             Vec::new()
         } else {
-            let states = MigrationStates::new(set, pods, plan, now);
+            let states = MigrationStates::new(set, pods, known, now);
             migrations.changed(set, &states, now)
         };
         let statuses = changed.iter().map(async |(request, status)| {
@@ -338,11 +354,15 @@ impl Executor {
             is_known
         });
         let (statuses, created) = join(join_all(statuses), join_all(created)).await;
-        if statuses.into_iter().chain(created).all(|is_known| is_known) {
+        let mut written = statuses.into_iter().chain(created).peekable();
+        let is_any = written.peek().is_some();
+        let is_known = written.all(|is_known| is_known);
+        if is_known {
             backoff.succeed();
         } else {
             backoff.fail();
         }
+        is_any && is_known
     }
 
     /// Writes the status of a request that is as it was decided from. Returns whether it is written, or has changed in the meantime.

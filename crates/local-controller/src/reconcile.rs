@@ -31,7 +31,7 @@ use crate::{
     execute::{Executed, Executor, Outcome},
     key::SetKey,
     memory::{Memories, Memory},
-    migrations::Migrations,
+    migrations::{Migrations, forgets_eviction},
     notify::{NotNotified, NotifySettings},
     publish::{Publisher, Unpublished},
     queue::Queue,
@@ -202,6 +202,13 @@ impl Reconciler {
             report.status()
         };
         let begins = plan.record != previous.record;
+        let states = ((&set, &*pods), (&plan, &previous.record), now);
+        if forgets_eviction(&previous.record, &plan.record) {
+            let of = (entry, &migrations, &mut memory.migrations);
+            if (self.executor.write_migrations(of, states, watched)).await {
+                return Some(Duration::ZERO);
+            }
+        }
         if begins {
             let new = status(memory);
             if let Err(Unpublished) = self.publisher.publish(entry, &new, memory).await {
@@ -220,12 +227,7 @@ impl Reconciler {
         let may_get_pods = self.may_get_pods(entry, &plan.actions, memory).await;
         let of = (snapshot, valid, &migrations, may_get_pods);
         let executed = self.act(of, &plan, memory, watched).await;
-        let has_more = plan
-            .waits
-            .iter()
-            .any(|wait| matches!(wait, Wait::Creation { .. }));
-        let is_missing = plan.account.missing > 0;
-        let has_changed = self.remember(&executed, (has_more, is_missing), set.target, memory);
+        let has_changed = self.remember(&executed, &plan, set.target, memory);
         for event in events(&executed) {
             self.recorder.record(&involved(entry), event);
         }
@@ -241,8 +243,7 @@ impl Reconciler {
         let is_outdated = |executed: &Executed<'_>| matches!(executed.result, Outcome::Outdated);
         let again = (!may_get_pods || executed.iter().any(is_outdated)).then_some(RETRY);
         let of = (entry, &migrations, &mut memory.migrations);
-        let executor = &self.executor;
-        (executor.write_migrations(of, (&set, &pods), &plan, (now, watched))).await;
+        (self.executor.write_migrations(of, states, watched)).await;
         let report = status(memory);
         let publish = self
             .publisher
@@ -379,13 +380,14 @@ impl Reconciler {
     fn remember(
         &self,
         executed: &[Executed<'_>],
-        (has_more, is_missing): (bool, bool),
+        plan: &Plan<'_>,
         target: u32,
         memory: &mut Memory,
     ) -> bool {
         let now = self.clock.now();
+        let is_creation = |wait: &Wait<'_>| matches!(wait, Wait::Creation { .. });
         let mut created = Created {
-            has_more,
+            has_more: plan.waits.iter().any(is_creation),
             ..Created::default()
         };
         let mut has_changed = false;
@@ -411,7 +413,7 @@ impl Reconciler {
         }
         if let Some(message) = create_failure {
             memory.create_failure = Some(message.clone());
-        } else if !created.created.is_empty() || !is_missing {
+        } else if !created.created.is_empty() || plan.account.missing == 0 {
             memory.create_failure = None;
         }
         memory.slow_start.record(created, now);

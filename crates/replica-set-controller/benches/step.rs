@@ -232,7 +232,7 @@ fn migrate(bencher: Bencher<'_, '_>, method: MigrationMethod) {
             known,
             now(),
         );
-        let states = MigrationStates::new(&set, &pods, &plan, now());
+        let states = MigrationStates::new(&set, &pods, (&plan, &plan.record), now());
         let phases = pods
             .iter()
             .map(|pod| states.of(pod.uid, pod.name, false).phase);

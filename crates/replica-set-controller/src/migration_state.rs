@@ -1,4 +1,4 @@
-//! How far the migration of a pod is (M5), after a step.
+//! How far the migration of a pod is (M5).
 
 use std::collections::HashMap;
 
@@ -50,9 +50,15 @@ pub struct MigrationStates<'s, 'a> {
 }
 
 impl<'s, 'a> MigrationStates<'s, 'a> {
-    /// Those after the step that decided `plan` for `pods`.
+    /// Those of `pods` by what is `recorded`. What only the `plan` of the step has in its record has not begun, or not ended, until it is
+    /// stored.
     #[must_use]
-    pub fn new(set: &'s Set<'a>, pods: &'a [Pod<'a>], plan: &'s Plan<'a>, now: Timestamp) -> Self {
+    pub fn new(
+        set: &'s Set<'a>,
+        pods: &'a [Pod<'a>],
+        (plan, recorded): (&'s Plan<'a>, &'s LocalRecord),
+        now: Timestamp,
+    ) -> Self {
         let waits = plan.waits.iter().filter_map(|wait| match wait {
             Wait::Migration { uid, reason, .. } => Some((*uid, *reason)),
             _ => None,
@@ -62,7 +68,7 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
         let present = pods.iter().filter(|pod| pod.life != Life::Terminated);
         Self {
             set,
-            record: &plan.record,
+            record: recorded,
             by_uid: present.clone().map(|pod| (pod.uid, pod)).collect(),
             by_name: present.map(|pod| (pod.name, pod)).collect(),
             waits: waits.collect(),
@@ -71,8 +77,8 @@ impl<'s, 'a> MigrationStates<'s, 'a> {
         }
     }
 
-    /// That of the pod with this uid and name. `has_begun`: by what was known of it before; a pod that is removed before its migration
-    /// has begun is not migrated.
+    /// That of the pod with this uid, which another one with this name replaces. `has_begun`: by what was known of it before; a pod that
+    /// is removed before its migration has begun is not migrated.
     #[must_use]
     pub fn of(&self, uid: &str, name: &str, has_begun: bool) -> MigrationState<'a> {
         let eviction = self.record.evictions.get(uid);

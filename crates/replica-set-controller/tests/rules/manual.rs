@@ -44,7 +44,7 @@ fn phase_of(
     record: &LocalRecord,
 ) -> (MigrationPhase, Option<AwaitedAction>) {
     let plan = plan_with(set, pods, record);
-    let state = MigrationStates::new(set, pods, &plan, now()).of("a", "a", true);
+    let state = MigrationStates::new(set, pods, (&plan, &plan.record), now()).of("a", "a", true);
     (state.phase, state.awaits)
 }
 

@@ -405,7 +405,7 @@ fn m5_the_phases_of_a_move(
     let free = free();
     let set = with(with_drain(budget(2, 1)), &free);
     let plan = plan_with(&set, &pods, &record);
-    let states = MigrationStates::new(&set, &pods, &plan, now());
+    let states = MigrationStates::new(&set, &pods, (&plan, &plan.record), now());
     let has_begun = !record.evictions.is_empty();
     assert_eq!(states.of("a", "a", has_begun).phase, expected, "{plan:#?}");
 }
@@ -416,7 +416,7 @@ fn m5_a_pod_that_is_removed_before_its_migration_begins_was_not_migrated() {
     let set = with(set(1), &free);
     let pods = [pod("b")];
     let plan = plan(&set, &pods);
-    let states = MigrationStates::new(&set, &pods, &plan, now());
+    let states = MigrationStates::new(&set, &pods, (&plan, &plan.record), now());
     let phase = |has_begun| states.of("a", "a", has_begun).phase;
     assert_eq!(phase(false), MigrationPhase::Cancelled);
     assert_eq!(phase(true), MigrationPhase::Done);
@@ -496,7 +496,7 @@ fn m9_short_work_leaves_pods_where_they_are(
         _ => None,
     });
     assert_eq!(waits.collect::<Vec<_>>(), tolerated);
-    let states = MigrationStates::new(&set, &pods, &plan, now());
+    let states = MigrationStates::new(&set, &pods, (&plan, &plan.record), now());
     for name in tolerated {
         assert_eq!(states.of(name, name, false).until, Some(at(1200)));
     }

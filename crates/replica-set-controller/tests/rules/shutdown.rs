@@ -148,7 +148,7 @@ fn m11_a_pod_stays_until_its_containers_have_stopped(
     assert_eq!(actions(&plan), expected);
     // M13: it uses the budget, and its place is kept.
     assert_eq!((plan.account.in_use, plan.account.missing), (1, 0));
-    let states = MigrationStates::new(&set, &pods, &plan, now());
+    let states = MigrationStates::new(&set, &pods, (&plan, &plan.record), now());
     assert_eq!(states.of("a", "a", true).phase, phase);
     let is_handed_over = pods[0].waits_for_a_person(&set, now());
     assert_eq!(is_handed_over, phase == MigrationPhase::HandsUp);

@@ -2,6 +2,7 @@
 //! (M14).
 
 use fedrs_api::{LocalRecord, ShutdownTimeout, ValidMethod};
+use serde_json::Value;
 use sim_cluster::Change;
 
 use super::{
@@ -26,6 +27,25 @@ pub(super) fn of_pod(observed: &Observed, change: &Change) -> Option<Violation> 
     Some(Violation {
         invariant,
         text: text?,
+    })
+}
+
+/// What is wrong with a write of a request: it says that a pod was not migrated which was.
+pub(super) fn of_request(observed: &Observed, change: &Change) -> Option<Violation> {
+    let is_cancelled = |object: &Value| object["status"]["phase"] == "Cancelled";
+    let new = change.new.as_deref().filter(|new| is_cancelled(new))?;
+    let old = change.old.as_deref().filter(|old| !is_cancelled(old))?;
+    let status = &old["status"];
+    let pod = observed.pods.get(status["podUid"].as_str()?)?;
+    let set = (observed.sets.values()).find(|set| set.name == status["replicaSet"])?;
+    let is_there = |spec: &super::set::Spec| !spec.is_deleted;
+    let is_there = set.spec.since(observed.lag.since()).all(is_there);
+    (is_there && pod.is_migrated()).then(|| Violation {
+        invariant: Invariant::TrueStatus,
+        text: format!(
+            "{}: the migration of {} is said to be cancelled ({}), and it was evicted",
+            change.name, pod.name, new["status"]["message"]
+        ),
     })
 }
 

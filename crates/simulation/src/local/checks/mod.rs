@@ -32,6 +32,7 @@ pub(super) fn of_write(observed: &Observed, change: &Change) -> Vec<Violation> {
             let proof = migrations::of_pod(observed, change);
             proof.or_else(|| pods::of_pod(observed, change))
         }
+        "migrationrequests" => migrations::of_request(observed, change),
         "localreplicasets" => begin::of_status(observed, change),
         _ => None,
     };

@@ -101,6 +101,12 @@ impl Observed {
         let set = self.sets.entry(uid).or_insert_with(|| Set::new(object));
         let before = std::mem::take(&mut set.record);
         set.put(object);
+        let evictions = &set.record.evictions;
+        for uid in before.evictions.keys().chain(evictions.keys()) {
+            if let Some(pod) = self.pods.get_mut(uid) {
+                pod.record_eviction(evictions.get(uid).is_some_and(|of| of.begun));
+            }
+        }
         // What begins or ends is not available in between, whatever the pod says.
         let uids = before.updates.keys().chain(before.evictions.keys());
         let uids = uids.chain(set.record.updates.keys());

@@ -33,6 +33,8 @@ pub(super) struct Pod {
     pub(super) is_held: bool,
     /// Whether the controller has removed it.
     pub(super) is_removed_by_set: bool,
+    /// Whether its eviction had begun when it was there last, as the record said.
+    is_evicted: bool,
     /// Since when it has counted as a pod of its set, or not.
     pub(super) changed: Instant,
     /// Its controller and labels before that.
@@ -54,6 +56,7 @@ impl Pod {
             is_live: false,
             is_created_by_set: controller(object).is_some(),
             is_removed_by_set: false,
+            is_evicted: false,
             is_held: false,
             is_ready: false,
             restarting: BTreeMap::new(),
@@ -131,6 +134,18 @@ impl Pod {
     /// It was made unavailable, or begins to be, or that ends.
     pub(super) fn disrupt(&mut self) {
         self.disrupted = Some(Instant::now());
+    }
+
+    /// Its eviction has begun, as the record says, or is not recorded. What is recorded once it is removed is why its place is kept.
+    pub(super) fn record_eviction(&mut self, has_begun: bool) {
+        if self.is_live {
+            self.is_evicted = has_begun;
+        }
+    }
+
+    /// Whether it was removed by an eviction that had begun.
+    pub(super) fn is_migrated(&self) -> bool {
+        !self.is_live && self.is_evicted
     }
 
     /// Whether it is being removed, or gone, and the controller has not removed it.
