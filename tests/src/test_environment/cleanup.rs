@@ -96,7 +96,18 @@ impl TestEnvironment {
             }
             let removed = removed.expect("workloads can be deleted");
             let removed = removed["items"].as_array();
-            pods = removed.expect("what was deleted is listed").len();
+            let removed = removed.expect("what was deleted is listed");
+            pods = removed.len();
+            // The controller that would remove them is gone.
+            let held = removed
+                .iter()
+                .filter(|pod| !pod["metadata"]["finalizers"].is_null());
+            for pod in held {
+                let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+                let free = json!({ "metadata": { "finalizers": null } });
+                let freed = request(member, "PATCH", &format!("{path}/{name}"), &free).await;
+                assert!(freed.is_ok() || is_missing(&freed), "{freed:?}");
+            }
         }
         pods
     }
