@@ -39,10 +39,22 @@ pub(super) struct Pod {
     pub(super) changed: Instant,
     /// Its controller and labels before that.
     before: Option<(Option<(String, String)>, Value)>,
-    /// When it was ready, on a node that was: since when, and until when.
-    ready: Vec<(Instant, Option<Instant>)>,
+    /// Since when its own status says that it is ready.
+    ready_since: Option<Instant>,
+    /// When it was ready, on a node that was.
+    ready: Vec<Ready>,
     /// When the controller or an eviction last made it unavailable, or began to.
     disrupted: Option<Instant>,
+}
+
+/// A time in which a pod is ready, and its node is.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    /// Since when the pod itself is: its node may have been lost meanwhile.
+    since: Instant,
+    from: Instant,
+    /// `None` while it lasts.
+    until: Option<Instant>,
 }
 
 impl Pod {
@@ -62,6 +74,7 @@ impl Pod {
             restarting: BTreeMap::new(),
             changed: Instant::now(),
             before: None,
+            ready_since: None,
             ready: Vec::new(),
             disrupted: None,
         };
@@ -115,12 +128,21 @@ impl Pod {
 
     /// It is available from now on, or is not, as its node is ready or not.
     pub(super) fn judge(&mut self, is_node_ready: bool) {
-        let is_ready = self.is_live && self.is_ready && is_node_ready && self.restarting.is_empty();
+        let is_ready = self.is_live && self.is_ready && self.restarting.is_empty();
         let now = Instant::now();
-        match self.ready.last_mut() {
-            Some((_, until @ None)) if !is_ready => *until = Some(now),
-            Some((_, None)) => {}
-            _ if is_ready => self.ready.push((now, None)),
+        let since = is_ready.then(|| self.ready_since.unwrap_or(now));
+        self.ready_since = since;
+        let last = self.ready.last_mut();
+        match (
+            last.filter(|ready| ready.until.is_none()),
+            since.filter(|_| is_node_ready),
+        ) {
+            (Some(ready), None) => ready.until = Some(now),
+            (None, Some(since)) => self.ready.push(Ready {
+                since,
+                from: now,
+                until: None,
+            }),
             _ => {}
         }
     }
@@ -155,24 +177,26 @@ impl Pod {
 
     /// Whether it is ready now.
     pub(super) fn is_ready_now(&self) -> bool {
-        self.ready.last().is_some_and(|(_, until)| until.is_none())
+        (self.ready.last()).is_some_and(|ready| ready.until.is_none())
     }
 
     /// Whether it may have counted as available at some time since then, and nobody has disrupted it meanwhile.
     pub(super) fn may_be_available(&self, since: Instant, min_ready: Duration) -> bool {
-        self.ready.iter().any(|(from, until)| {
-            let is_later = until.is_none_or(|until| {
+        self.ready.iter().any(|ready| {
+            let is_later = ready.until.is_none_or(|until| {
                 until >= since && self.disrupted.is_none_or(|disrupted| until > disrupted)
             });
-            let until = until.unwrap_or_else(Instant::now);
-            is_later && until + ROUNDING >= *from + min_ready
+            let until = ready.until.unwrap_or_else(Instant::now);
+            is_later && until + ROUNDING >= ready.since + min_ready
         })
     }
 
     /// Whether it has counted as available all the time since then.
     pub(super) fn is_available(&self, since: Instant, min_ready: Duration) -> bool {
         let last = self.ready.last();
-        last.is_some_and(|(from, until)| until.is_none() && *from + min_ready <= since)
+        last.is_some_and(|ready| {
+            ready.until.is_none() && ready.from <= since && ready.since + min_ready <= since
+        })
     }
 
     /// Whether it belongs to the set, or could be adopted by it.
