@@ -121,7 +121,14 @@ const KINDS: [&str; 3] = ["eps", "endpointset", "endpointsets"];
 fn show(args: &ResolveArgs, answer: &Answer) -> anyhow::Result<()> {
     let text = render(answer, args.output);
     let Some(file) = &args.file else {
-        output::print(&text);
+        if answer.endpoints.is_empty() && args.output == Output::Table {
+            print_error(format_args!(
+                "no endpoints in {}/{}",
+                answer.namespace, answer.name
+            ));
+        } else {
+            output::print(&text);
+        }
         return Ok(());
     };
     replace(file, &text).with_context(|| format!("--file={}", file.display()))?;
