@@ -11,7 +11,7 @@ use fedrs_api::{
     MigrationRequestStatus, ValidMigrationPolicy, names,
 };
 use futures::future::{join, join_all};
-use jiff::Timestamp;
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{
     Eviction, EvictionBy, Life, MigrationState, MigrationStates, Plan, Pod, Policy,
@@ -182,12 +182,12 @@ impl Migrations {
             message: waiting::message(request, state, self.unknown_policy()),
             awaits: state.awaits,
             reason: waiting::reason(state),
-            until: state.until.map(Time),
+            until: state.until.map(whole_seconds),
             deadline: previous
                 .deadline
                 .clone()
                 .filter(|_| state.node.is_none())
-                .or_else(|| Some(Time(self.deadline_of(request, pod_uid)))),
+                .or_else(|| Some(whole_seconds(self.deadline_of(request, pod_uid)))),
             replica_set: set.name.to_owned(),
             pod_uid: pod_uid.to_owned(),
             node: state
@@ -230,6 +230,14 @@ impl Migrations {
         });
         pods.map(|pod| request_of(entry, pod)).collect()
     }
+}
+
+/// A time as the API server keeps it, and not before it: with a fraction of a second, each look would find another status, and write it.
+fn whole_seconds(time: Timestamp) -> Time {
+    let rounding = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(RoundMode::Ceil);
+    Time(time.round(rounding).unwrap_or(time))
 }
 
 /// The deadlines of the nodes of a snapshot's pods, by the uid of the pod.
@@ -308,11 +316,15 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
     request
 }
 
-/// Whether a step ends the record of an eviction that has begun. What it says is told first: afterwards, nobody knows of a pod which is gone
-/// that it was evicted.
-pub(crate) fn forgets_eviction(before: &LocalRecord, after: &LocalRecord) -> bool {
-    let mut begun = before.evictions.iter().filter(|(_, of)| of.begun);
-    begun.any(|(uid, _)| !after.evictions.contains_key(uid))
+/// Whether a step begins evictions, or ends them. What is recorded is told first: afterwards, a pod that leaves at once would have no request
+/// (M8), and of one that is gone nobody would know that it was evicted.
+pub(crate) fn changes_evictions(before: &LocalRecord, after: &LocalRecord) -> bool {
+    let begun = [before, after].map(|record| {
+        let begun = record.evictions.iter().filter(|(_, of)| of.begun);
+        begun.map(|(uid, _)| uid)
+    });
+    let [before, after] = begun;
+    !before.eq(after)
 }
 
 /// What the states of migrations follow from: a set and its pods, the step for them and what is recorded, and the time.
@@ -322,9 +334,18 @@ type States<'s, 'a> = (
     Timestamp,
 );
 
+/// What became of the status of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Done,
+    /// The request has changed meanwhile, and is known.
+    Outdated,
+    Failed,
+}
+
 impl Executor {
     /// Writes how far the migrations of a set are by what is recorded, and the requests that are missing; not during a pause after a
-    /// failure. Returns whether anything is known anew.
+    /// failure. Returns whether a request has changed meanwhile: it is decided upon again.
     pub(crate) async fn write_migrations(
         &self,
         (entry, migrations, backoff): (&Entry, &Migrations, &mut Backoff),
@@ -342,9 +363,9 @@ impl Executor {
         };
         let statuses = changed.iter().map(async |(request, status)| {
             let _permit = self.permits.acquire().await.expect("it is never closed");
-            let is_known = self.write_request_status(request, status).await;
+            let written = self.write_request_status(request, status).await;
             watched.beat();
-            is_known
+            written
         });
         let missing = migrations.missing(entry, (set, pods), now).into_iter();
         let created = missing.map(async |request| {
@@ -354,23 +375,21 @@ impl Executor {
             is_known
         });
         let (statuses, created) = join(join_all(statuses), join_all(created)).await;
-        let mut written = statuses.into_iter().chain(created).peekable();
-        let is_any = written.peek().is_some();
-        let is_known = written.all(|is_known| is_known);
-        if is_known {
-            backoff.succeed();
-        } else {
+        let has_failed = statuses.contains(&Written::Failed);
+        if has_failed || created.contains(&false) {
             backoff.fail();
+        } else {
+            backoff.succeed();
         }
-        is_any && is_known
+        statuses.contains(&Written::Outdated)
     }
 
-    /// Writes the status of a request that is as it was decided from. Returns whether it is written, or has changed in the meantime.
+    /// Writes the status of a request that is as it was decided from.
     pub(crate) async fn write_request_status(
         &self,
         request: &RequestObject,
         status: &MigrationRequestStatus,
-    ) -> bool {
+    ) -> Written {
         let (namespace, name) = request.id();
         let path = request_path(namespace, name);
         let of = (Some(request.uid()), Some(request.version()));
@@ -379,11 +398,14 @@ impl Executor {
             Ok(object) => {
                 self.metrics.wrote_migration(status);
                 self.show(|state| state.apply_request(object));
-                true
+                Written::Done
             }
             Err(error) => {
                 let is_outdated = self.failed_request(&path, &error);
-                self.refresh_request(namespace, name).await && is_outdated
+                match self.refresh_request(namespace, name).await && is_outdated {
+                    true => Written::Outdated,
+                    false => Written::Failed,
+                }
             }
         }
     }

@@ -31,7 +31,7 @@ use crate::{
     execute::{Executed, Executor, Outcome},
     key::SetKey,
     memory::{Memories, Memory},
-    migrations::{Migrations, forgets_eviction},
+    migrations::{Migrations, changes_evictions},
     notify::{NotNotified, NotifySettings},
     publish::{Publisher, Unpublished},
     queue::Queue,
@@ -203,7 +203,7 @@ impl Reconciler {
         };
         let begins = plan.record != previous.record;
         let states = ((&set, &*pods), (&plan, &previous.record), now);
-        if forgets_eviction(&previous.record, &plan.record) {
+        if changes_evictions(&previous.record, &plan.record) {
             let of = (entry, &migrations, &mut memory.migrations);
             if (self.executor.write_migrations(of, states, watched)).await {
                 return Some(Duration::ZERO);

@@ -10,6 +10,7 @@ mod leave;
 mod migrations;
 mod notifications;
 mod ownership;
+mod rack;
 mod resizes;
 mod restarts;
 mod revisions;

@@ -3,7 +3,7 @@
 //! The expected pods are the matching ones. Kubernetes counts the replicas of their controllers, which differs while a set
 //! is being scaled.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -29,8 +29,8 @@ const DELETION_TIMEOUT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(crate) struct DisruptionBudgets {
     queue: Queue<(String, String)>,
-    /// The names of the budgets, by namespace.
-    budgets: BTreeMap<String, BTreeSet<String>>,
+    /// The selectors of the budgets, by namespace and name.
+    budgets: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 /// The numbers of a budget's status.
@@ -104,7 +104,7 @@ fn recount(
     let matching = all.iter().map(|pod| Pod(pod));
     let pods: Vec<Pod<'_>> = matching
         .filter(|pod| {
-            !pod.is_terminal() && selector::matches(&budget["spec"]["selector"], pod.labels())
+            selector::matches(&budget["spec"]["selector"], pod.labels()) && !pod.is_terminal()
         })
         .collect();
     let now = context.now();
@@ -200,11 +200,11 @@ impl Controller for DisruptionBudgets {
     fn observe(&mut self, change: &Change, _world: &Context) {
         if change.kind == *kinds::POD_DISRUPTION_BUDGETS {
             let key = (change.namespace.clone(), change.name.clone());
-            if change.new.is_some() {
+            if let Some(budget) = &change.new {
                 self.budgets
                     .entry(key.0.clone())
                     .or_default()
-                    .insert(key.1.clone());
+                    .insert(key.1.clone(), budget["spec"]["selector"].clone());
                 self.queue.add(key);
             } else {
                 self.budgets
@@ -226,8 +226,15 @@ impl Controller for DisruptionBudgets {
                 )
             };
             if change.old.as_ref().map(facts) != change.new.as_ref().map(facts) {
-                for budget in budgets {
-                    self.queue.add((change.namespace.clone(), budget.clone()));
+                let pods = [&change.old, &change.new].into_iter().flatten();
+                let labels: Vec<_> = pods.map(|pod| Pod(pod).labels()).collect();
+                for (budget, selector) in budgets {
+                    if labels
+                        .iter()
+                        .any(|labels| selector::matches(selector, *labels))
+                    {
+                        self.queue.add((change.namespace.clone(), budget.clone()));
+                    }
                 }
             }
         }
