@@ -247,6 +247,31 @@ pub(crate) async fn m1_a_migration_policy_reaches_all_members_without_a_rollout(
     until_nothing_is_lent(env).await;
 }
 
+/// What a deletion has left behind names a policy; the set that adopts it has another one, or none.
+pub(crate) async fn m1_f29_an_adopted_local_set_has_the_policy_of_the_set(
+    env: &mut TestEnvironment,
+) {
+    let mut set = frs("web", 9, &even(true));
+    set["spec"]["migrationPolicy"] = "first".into();
+    env.run(&set).await;
+    let pods = env.watch("web").await;
+    let before = uids(env).await;
+    for (policy, unknown) in [(Some("second"), "True"), (None, "none")] {
+        let path = env.frs_path("web");
+        env.on_host("DELETE", &path, &Value::Null).await.unwrap();
+        env.wait_until("the object is deleted", 30, async |env| {
+            env.frs("web").await.is_null()
+        })
+        .await;
+        set["spec"]["migrationPolicy"] = policy.into();
+        env.create(&set).await;
+        until_policy_is(env, policy, unknown).await;
+        until_ready(env).await;
+        assert_eq!(uids(env).await, before, "{policy:?}");
+    }
+    pods.assert_never_below(9);
+}
+
 /// Waits until the local set of each member names the policy, and its condition `MigrationPolicyUnknown` is as expected.
 async fn until_policy_is(env: &TestEnvironment, policy: Option<&str>, unknown: &str) {
     let what = format!("{policy:?} is the policy of all members");
