@@ -184,9 +184,9 @@ pub struct FederatedDeploymentSpec {
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_DRAIN_SECONDS))]
     pub drain_seconds: i32,
-    /// The name of the MigrationPolicy for pods that have to leave their nodes (M1): of the one in the namespace of this object in the
-    /// pods' own cluster. Only with the local kind `LocalReplicaSet`. By default, the one whose selector selects the LocalReplicaSet, which
-    /// has the labels of this object, or else none.
+    /// The name of the MigrationPolicy, in this namespace of the pods' own cluster, for pods that have to leave their nodes (M1). Only
+    /// with the local kind `LocalReplicaSet`. By default, the one whose selector selects the LocalReplicaSet, which has the labels of this
+    /// object, or else none. A change of it is no rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 63),
