@@ -127,6 +127,10 @@ use crate::{
     validation = Rule::new("!has(self.localKind) || self.localKind != 'LocalReplicaSet' || self.progressDeadlineSeconds > self.drainSeconds")
         .message("must be above drainSeconds if localKind is LocalReplicaSet")
         .field_path(".progressDeadlineSeconds"),
+    validation = Rule::new("!has(self.migrationPolicy) || (has(self.localKind) && self.localKind == 'LocalReplicaSet')")
+        .message("must not be set unless localKind is LocalReplicaSet: pods of Deployments are evicted, and not migrated")
+        .reason(Reason::FieldValueForbidden)
+        .field_path(".migrationPolicy"),
     validation = Rule::new(LOCAL_KIND_IS_KEPT)
         .message("the localKind is immutable")
         .field_path(".localKind")
@@ -180,6 +184,15 @@ pub struct FederatedDeploymentSpec {
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_DRAIN_SECONDS))]
     pub drain_seconds: i32,
+    /// The name of the MigrationPolicy, in this namespace of the pods' own cluster, for pods that have to leave their nodes (M1). Only
+    /// with the local kind `LocalReplicaSet`. By default, the one whose selector selects the LocalReplicaSet, which has the labels of this
+    /// object, or else none. A change of it is no rollout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
+    pub migration_policy: Option<String>,
     /// The federation that handles this object (F40). Defaults to the federation without a name; immutable, for another
     /// federation does not own its local Deployments.
     // Without a default, the rule would not run when the field appears or disappears.

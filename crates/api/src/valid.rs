@@ -47,6 +47,8 @@ pub struct ValidFrs {
     pub preferences_hash: Option<String>,
     /// How long ready pods stay after clients have been told to leave them, before they are removed; zero for no time.
     pub drain: Duration,
+    /// The name of the MigrationPolicy of its LocalReplicaSets, in their own clusters (M1). Only if these are its local workloads.
+    pub migration_policy: Option<String>,
     /// The federation that handles the object (F40); empty for the federation without a name.
     pub federation: String,
     /// What a deletion does to the local ReplicaSets (F5).
@@ -156,6 +158,7 @@ impl ValidFrs {
             rescheduling: rescheduling.unwrap_or_default(),
             preferences_hash: preferences_hash(metadata),
             drain,
+            migration_policy: None,
             federation: set.federation.to_owned(),
             deletion_policy: set.deletion_policy,
             paused: set.paused,
@@ -186,6 +189,7 @@ impl ValidTemplate {
     }
 }
 
+pub(crate) const MIGRATION_POLICY: &str = "spec.migrationPolicy";
 const SELECTOR: &str = "spec.selector";
 const PLACEMENT: &str = "spec.placement";
 const RESCHEDULING: &str = "spec.rescheduling";
@@ -350,6 +354,12 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
         "spec.template.spec.restartPolicy",
         "must be Always or absent: a replica set runs until it is deleted",
     );
+}
+
+/// `spec.migrationPolicy`: the name of a MigrationPolicy (M1).
+pub(crate) fn check_migration_policy(name: Option<&str>, errors: &mut Errors) {
+    let is_valid = name.is_none_or(dns::is_label);
+    errors.require(is_valid, MIGRATION_POLICY, dns::IS_NO_LABEL);
 }
 
 /// A number that must not be negative; 0 and an error if it is.

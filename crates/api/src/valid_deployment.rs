@@ -9,7 +9,7 @@ use crate::{
     DeploymentKind, FederatedDeployment, FieldError, LocalKind, ValidFrs,
     deployment_strategy::StrategyType,
     field::Errors,
-    valid::{SetFields, non_negative},
+    valid::{MIGRATION_POLICY, SetFields, check_migration_policy, non_negative},
     valid_rollout::ValidRollout,
 };
 
@@ -55,6 +55,8 @@ impl ValidFederatedDeployment {
         let rollout = rollout.map(|rollout| rollout.check(ROLLOUT, &mut errors));
         let order = rollout.unwrap_or_default();
         check_speed(deployment, &mut errors);
+        check_policy(deployment, &mut errors);
+        set.migration_policy.clone_from(&spec.migration_policy);
         let progress_deadline = check_deadline(deployment, &mut errors);
         let limit = spec.revision_history_limit;
         let revision_history_limit = non_negative(limit, "spec.revisionHistoryLimit", &mut errors);
@@ -131,6 +133,18 @@ fn check_speed(deployment: &FederatedDeployment, errors: &mut Errors) {
         !(has_speed && spec.strategy.type_ == StrategyType::Recreate),
         "spec.rollout.speed",
         "must not be set if spec.strategy.type is Recreate, which replaces all pods of a cluster at once",
+    );
+}
+
+/// Only the controller of LocalReplicaSets migrates pods.
+fn check_policy(deployment: &FederatedDeployment, errors: &mut Errors) {
+    let spec = &deployment.spec;
+    check_migration_policy(spec.migration_policy.as_deref(), errors);
+    let is_local = spec.local_kind == Some(DeploymentKind::LocalReplicaSet);
+    errors.require(
+        spec.migration_policy.is_none() || is_local,
+        MIGRATION_POLICY,
+        "must not be set unless spec.localKind is LocalReplicaSet: pods of Deployments are evicted, and not migrated",
     );
 }
 

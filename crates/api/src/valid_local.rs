@@ -17,7 +17,7 @@ use crate::{
     },
     local_strategy::ValidLocalStrategy,
     selector,
-    valid::{check_object, check_pods, non_negative, positive},
+    valid::{check_migration_policy, check_object, check_pods, non_negative, positive},
     valid_deployment::deadline_of,
 };
 
@@ -109,13 +109,7 @@ impl ValidLocalReplicaSet {
         let constraints = spec.constraints.iter();
         let antiaffinity: Vec<_> = constraints.flat_map(|all| &all.antiaffinity).collect();
         let antiaffinity = check_antiaffinity(&antiaffinity, &mut errors);
-        if let Some(name) = &spec.migration_policy {
-            errors.require(
-                dns::is_label(name),
-                "spec.migrationPolicy",
-                dns::IS_NO_LABEL,
-            );
-        }
+        check_migration_policy(spec.migration_policy.as_deref(), &mut errors);
         let drain = check_drain(spec.drain_seconds, &mut errors);
         let strategy = (spec.deployment_strategy).check("spec.deploymentStrategy", &mut errors);
         let progress_deadline = check_deadline(spec, &mut errors);

@@ -101,6 +101,17 @@ fn l8_paused_stops_rollouts_and_stopped_stops_every_change(
     );
 }
 
+#[rstest]
+#[case::by_selector(json!({}), None)]
+#[case::by_name(json!({"migrationPolicy": "stateful"}), Some("stateful"))]
+fn m1_local_replica_sets_have_the_policy_of_the_deployment(
+    #[case] mut fields: Value,
+    #[case] expected: Option<&str>,
+) {
+    fields["localKind"] = "LocalReplicaSet".into();
+    assert_eq!(valid(fields).set.migration_policy.as_deref(), expected);
+}
+
 /// The budget of 10, 3 and 1 replicas: what may be unavailable, and what may run beyond them.
 #[rstest]
 #[case::defaults(json!({}), [(2, 3), (0, 1), (0, 1)])]
@@ -258,6 +269,18 @@ fn l14_a_wrong_budget_is_named_with_its_field(#[case] rolling: Value, #[case] ex
 #[case::d2_drain_beyond_the_deadline(
     json!({"localKind": "LocalReplicaSet", "drainSeconds": 600}),
     "spec.progressDeadlineSeconds: must be above spec.drainSeconds (600), but is 600"
+)]
+#[case::m1_policy(
+    json!({"localKind": "LocalReplicaSet", "migrationPolicy": "A b"}),
+    "spec.migrationPolicy: must be a DNS label: lower-case letters, digits and '-', at most 63 characters"
+)]
+#[case::m1_no_policy(
+    json!({"localKind": "LocalReplicaSet", "migrationPolicy": ""}),
+    "spec.migrationPolicy: must be a DNS label: lower-case letters, digits and '-', at most 63 characters"
+)]
+#[case::m1_policy_of_deployments(
+    json!({"migrationPolicy": "stateful"}),
+    "spec.migrationPolicy: must not be set unless spec.localKind is LocalReplicaSet: pods of Deployments are evicted, and not migrated"
 )]
 #[case::l6_recreate(
     json!({"strategy": {"type": "Recreate", "rollingUpdate": {}}}),

@@ -48,6 +48,8 @@ pub struct LocalSettings {
     pub revision_history_limit: i32,
     /// `spec.drainSeconds`.
     pub drain_seconds: i32,
+    /// The XXH3 hash of the text `spec.migrationPolicy`, which another writer may have made of any length; `None` if it is absent.
+    pub migration_policy: Option<u64>,
     /// `spec.deploymentStrategy.deploySpeed`.
     pub speed: Option<LocalSpeed>,
     /// Whether a field is set that fedrs leaves at its default, such as `stopped`. Fields that are not known here do not count: a
@@ -62,6 +64,7 @@ impl Default for LocalSettings {
             progress_deadline_seconds: local_defaults::progress_deadline_seconds(),
             revision_history_limit: local_defaults::revision_history_limit(),
             drain_seconds: 0,
+            migration_policy: None,
             speed: None,
             has_others: false,
         }

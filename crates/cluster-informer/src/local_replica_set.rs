@@ -52,6 +52,7 @@ impl From<LocalReplicaSetObject> for WorkloadState {
             revision_history_limit: (spec.revision_history_limit)
                 .unwrap_or(defaults.revision_history_limit),
             drain_seconds: spec.drain_seconds,
+            migration_policy: spec.migration_policy,
             speed: spec.strategy.deploy_speed,
             has_others: spec.has_others || spec.strategy.has_others(),
         };
@@ -159,7 +160,7 @@ mod tests {
         let defaults = json!({
             "stopped": false, "updateMode": "Rolling", "accountId": "", "nodeSegmentId": "default", "constraints": {},
             "removalTimeoutSeconds": 1800, "evictionTimeoutSeconds": 600, "nodeTimeoutSeconds": 300,
-            "drainSeconds": 0, "progressDeadlineSeconds": 600, "revisionHistoryLimit": 10, "ofTheFuture": { "a": 1 },
+            "drainSeconds": 0, "migrationPolicy": null, "progressDeadlineSeconds": 600, "revisionHistoryLimit": 10, "ofTheFuture": { "a": 1 },
         });
         let with = |fields: &Value| {
             let fields = fields.as_object().unwrap().clone();
@@ -187,6 +188,7 @@ mod tests {
             json!({ "progressDeadlineSeconds": 5 }),
             json!({ "revisionHistoryLimit": 5 }),
             json!({ "drainSeconds": 5 }),
+            json!({ "migrationPolicy": "stateful" }),
             json!({ "deploymentStrategy": { "maxUnavailable": 2, "deploySpeed": speed_of(1, 30) } }),
             json!({ "deploymentStrategy": { "maxUnavailable": 2 } }),
         ] {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
+    cluster_info::text_hash,
     deployment_state::{DeploymentState, LocalSetState, RolloutStrategy},
     pod_template::{MAX_VALUES, PodTemplate},
     workload::WorkloadState,
@@ -30,6 +31,8 @@ pub(crate) struct RollingSpec<S> {
     pub(crate) revision_history_limit: Option<i32>,
     /// Of a LocalReplicaSet.
     pub(crate) drain_seconds: i32,
+    /// Of a LocalReplicaSet: the hash of the text.
+    pub(crate) migration_policy: Option<u64>,
     /// Of a LocalReplicaSet.
     pub(crate) has_others: bool,
     pub(crate) strategy: S,
@@ -75,6 +78,8 @@ struct WholeSpec<S> {
     constraints: Constraints,
     #[serde(default)]
     drain_seconds: Option<i32>,
+    #[serde(default, deserialize_with = "text_hash")]
+    migration_policy: Option<u64>,
     #[serde(default)]
     removal_timeout_seconds: Option<i32>,
     #[serde(default)]
@@ -147,6 +152,7 @@ impl<S> From<WholeSpec<S>> for RollingSpec<S> {
     fn from(spec: WholeSpec<S>) -> Self {
         Self {
             drain_seconds: spec.drain_seconds.unwrap_or(0),
+            migration_policy: spec.migration_policy,
             has_others: spec.has_others(),
             replicas: spec.replicas,
             paused: spec.paused,

@@ -111,6 +111,8 @@ impl WorkloadState {
                 speed.map_or(-1, |speed| speed.min_delay.into()),
                 local.has_others.into(),
             ]);
+            // Without a policy as before there were any: statuses have the number.
+            spec.extend(local.migration_policy.map(u64::cast_signed));
         }
         let bytes: Vec<_> = spec.into_iter().flat_map(i64::to_le_bytes).collect();
         let hash = xxh3_64(&bytes);

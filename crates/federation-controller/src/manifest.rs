@@ -102,6 +102,8 @@ pub(crate) struct Spec<'a> {
     deployment_strategy: Option<LocalStrategy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drain_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    migration_policy: Option<&'a str>,
     pub(crate) min_ready_seconds: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<bool>,
@@ -235,6 +237,7 @@ impl DeploymentSettings {
             && (deadline - i64::from(self.progress_deadline_seconds)).abs() <= 1
             && u32::try_from(settings.revision_history_limit) == Ok(self.revision_history_limit)
             && u32::try_from(settings.drain_seconds) == Ok(drain_seconds(frs))
+            && settings.migration_policy == policy_hash(frs)
             && state.strategy.is_fixed
             && strategy.has_speed(settings.speed)
             && !settings.has_others
@@ -274,6 +277,7 @@ impl<'a> Source<'a> {
             deployment_strategy: is_local
                 .then(|| LocalStrategy::of(Strategy::default(), self.deployment.min_delay)),
             drain_seconds: is_local.then(|| drain_seconds(self.frs)),
+            migration_policy: self.frs.migration_policy.as_deref(),
             min_ready_seconds: self.frs.min_ready_seconds,
             paused: is_local.then_some(true),
             progress_deadline_seconds: deployment
@@ -322,8 +326,15 @@ pub(crate) fn drain_seconds(frs: &ValidFrs) -> u32 {
     u32::try_from(frs.drain.as_secs()).unwrap_or(u32::MAX)
 }
 
+/// The hash of `spec.migrationPolicy`, as it is known of LocalReplicaSets.
+fn policy_hash(frs: &ValidFrs) -> Option<u64> {
+    let name = frs.migration_policy.as_ref();
+    name.map(|name| xxh3_64(name.as_bytes()))
+}
+
 /// Hash of the labels of a local Deployment and of its settings: all but its replicas, strategy and template. Those of a
-/// LocalReplicaSet include its speed, and for how long its pods drain.
+/// LocalReplicaSet include its speed, for how long its pods drain, and its MigrationPolicy. What is absent leaves the hash as it was before
+/// there was such a setting: an upgrade writes nothing.
 pub(crate) fn settings_hash(frs: &ValidFrs, settings: DeploymentSettings) -> SettingsHash {
     let DeploymentSettings {
         progress_deadline_seconds,
@@ -332,13 +343,14 @@ pub(crate) fn settings_hash(frs: &ValidFrs, settings: DeploymentSettings) -> Set
         ..
     } = settings;
     let mut numbers = vec![
-        frs.min_ready_seconds,
-        progress_deadline_seconds,
-        revision_history_limit,
+        u64::from(frs.min_ready_seconds),
+        progress_deadline_seconds.into(),
+        revision_history_limit.into(),
     ];
     if frs.local == LocalKind::LocalReplicaSet {
-        numbers.extend(min_delay);
-        numbers.push(drain_seconds(frs));
+        numbers.extend(min_delay.map(u64::from));
+        numbers.push(drain_seconds(frs).into());
+        numbers.extend(policy_hash(frs));
     }
     SettingsHash(hash(&(&frs.labels, numbers)))
 }
@@ -405,6 +417,9 @@ fn hash(written: &impl Serialize) -> u64 {
     let text = serde_json::to_vec(written).expect("maps of texts are JSON");
     xxh3_64(&text)
 }
+
+#[cfg(test)]
+mod settings_tests;
 
 #[cfg(test)]
 mod tests {

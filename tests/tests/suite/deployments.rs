@@ -96,6 +96,16 @@ fn bad_strategies() -> Vec<(Value, &'static str)> {
             "spec.strategy.type: Invalid value: must not be Recreate if localKind is LocalReplicaSet",
         ),
         (
+            json!({ "migrationPolicy": "stateful" }),
+            "spec.migrationPolicy: Forbidden: must not be set unless localKind is LocalReplicaSet: pods of Deployments are evicted, \
+             and not migrated",
+        ),
+        (
+            json!({ "migrationPolicy": "A", "localKind": "LocalReplicaSet" }),
+            "spec.migrationPolicy: Invalid value: \"A\": spec.migrationPolicy in body should match \
+             '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'",
+        ),
+        (
             json!({ "minReadySeconds": 600 }),
             "spec.progressDeadlineSeconds: Invalid value: must be above minReadySeconds",
         ),

@@ -33,11 +33,14 @@ async fn until_ready(env: &TestEnvironment) {
     .await;
 }
 
-/// The uids of the pods of a member.
-async fn uids(env: &TestEnvironment, member: &str) -> BTreeSet<String> {
-    let pods = env.pods(member).await;
-    let uids = pods.iter().map(|pod| pod["metadata"]["uid"].to_string());
-    uids.collect()
+/// The uids of the pods of all members.
+async fn uids(env: &TestEnvironment) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for member in env.member_names() {
+        let pods = env.pods(&member).await;
+        all.extend(pods.iter().map(|pod| pod["metadata"]["uid"].to_string()));
+    }
+    all
 }
 
 /// Changes the template, and waits until all pods have it.
@@ -75,17 +78,10 @@ async fn until_nothing_is_lent(env: &TestEnvironment) {
 
 pub(crate) async fn l12_an_image_is_updated_in_place_in_all_members(env: &mut TestEnvironment) {
     let pods = started(env, 2).await;
-    let mut before = Vec::new();
-    for member in env.member_names() {
-        before.push(uids(env, &member).await);
-    }
+    let before = uids(env).await;
     let containers = json!([{ "name": "main", "image": "registry.example/main:2" }]);
     roll_out(env, json!({ "spec": { "containers": containers } })).await;
-    let mut after = Vec::new();
-    for member in env.member_names() {
-        after.push(uids(env, &member).await);
-    }
-    assert_eq!(before, after);
+    assert_eq!(before, uids(env).await);
     pods.assert_never_below(7);
     pods.assert_never_above(9);
     until_nothing_is_lent(env).await;
@@ -110,10 +106,9 @@ pub(crate) async fn l5_a_replica_is_created_first_if_none_may_be_unavailable(
 
 pub(crate) async fn l20_evictions_in_all_members_share_the_budget(env: &mut TestEnvironment) {
     let pods = started(env, 2).await;
-    let mut before = BTreeSet::new();
+    let before = uids(env).await;
     let namespace = env.namespace();
     for member in env.member_names() {
-        before.extend(uids(env, &member).await);
         for pod in env.pods(&member).await {
             let name = pod["metadata"]["name"].as_str().unwrap();
             let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
@@ -124,10 +119,7 @@ pub(crate) async fn l20_evictions_in_all_members_share_the_budget(env: &mut Test
         }
     }
     env.wait_until("all pods were replaced", 180, async |env| {
-        let mut after = BTreeSet::new();
-        for member in env.member_names() {
-            after.extend(uids(env, &member).await);
-        }
+        let after = uids(env).await;
         after.is_disjoint(&before) && env.available("web").await == 9
     })
     .await;
@@ -192,6 +184,7 @@ pub(crate) async fn f29_what_others_change_in_a_local_set_is_undone(env: &mut Te
         json!({ "updateMode": "Never" }),
         json!({ "accountId": "other" }),
         json!({ "constraints": rack }),
+        json!({ "migrationPolicy": "other" }),
         json!({ "deploymentStrategy": { "deploySpeed": speed } }),
         json!({ "deploymentStrategy": { "maxUnavailable": "50%" } }),
         json!({ "deploymentStrategy": { "maxSurge": 3 } }),
@@ -214,6 +207,94 @@ pub(crate) async fn f29_what_others_change_in_a_local_set_is_undone(env: &mut Te
     pods.assert_never_below(7);
 }
 
+/// A policy that is known in all members, another one that is not, and none.
+pub(crate) async fn m1_a_migration_policy_reaches_all_members_without_a_rollout(
+    env: &mut TestEnvironment,
+) {
+    const POLICY: &str = "stateful";
+    let policies = format!(
+        "/apis/fedrs.dev/v1alpha1/namespaces/{}/migrationpolicies",
+        env.namespace()
+    );
+    let policy = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationPolicy", "metadata": { "name": POLICY }, "spec": {},
+    });
+    for member in env.member_names() {
+        let created = env.on_member(&member, "POST", &policies, &policy).await;
+        created.unwrap();
+    }
+    let mut set = frs("web", 9, &even(true));
+    set["spec"]["migrationPolicy"] = POLICY.into();
+    env.run(&set).await;
+    until_policy_is(env, Some(POLICY), "none").await;
+    until_ready(env).await;
+    let pods = env.watch("web").await;
+    let before = (revision(env).await, uids(env).await);
+    for (policy, unknown) in [
+        (Some("other"), "True"),
+        (None, "none"),
+        (Some(POLICY), "none"),
+    ] {
+        env.patch("web", &json!({ "spec": { "migrationPolicy": policy } }))
+            .await;
+        until_policy_is(env, policy, unknown).await;
+        until_ready(env).await;
+        let after = (revision(env).await, uids(env).await);
+        assert_eq!(after, before, "{policy:?}");
+    }
+    pods.assert_never_below(9);
+    pods.assert_never_above(9);
+    until_nothing_is_lent(env).await;
+}
+
+/// What a deletion has left behind names a policy; the set that adopts it has another one, or none.
+pub(crate) async fn m1_f29_an_adopted_local_set_has_the_policy_of_the_set(
+    env: &mut TestEnvironment,
+) {
+    let mut set = frs("web", 9, &even(true));
+    set["spec"]["migrationPolicy"] = "first".into();
+    env.run(&set).await;
+    let pods = env.watch("web").await;
+    let before = uids(env).await;
+    for (policy, unknown) in [(Some("second"), "True"), (None, "none")] {
+        let path = env.frs_path("web");
+        env.on_host("DELETE", &path, &Value::Null).await.unwrap();
+        env.wait_until("the object is deleted", 30, async |env| {
+            env.frs("web").await.is_null()
+        })
+        .await;
+        set["spec"]["migrationPolicy"] = policy.into();
+        env.create(&set).await;
+        until_policy_is(env, policy, unknown).await;
+        until_ready(env).await;
+        assert_eq!(uids(env).await, before, "{policy:?}");
+    }
+    pods.assert_never_below(9);
+}
+
+/// Waits until the local set of each member names the policy, and its condition `MigrationPolicyUnknown` is as expected.
+async fn until_policy_is(env: &TestEnvironment, policy: Option<&str>, unknown: &str) {
+    let what = format!("{policy:?} is the policy of all members");
+    env.wait_until(&what, 60, async |env| {
+        let mut have_it = true;
+        for member in env.member_names() {
+            let set = env.local_set(&member, "web").await;
+            let conditions = set["status"]["conditions"].as_array();
+            let mut conditions = conditions.into_iter().flatten();
+            let found = conditions.find(|of| of["type"] == "MigrationPolicyUnknown");
+            let found = found.map_or("none", |of| of["status"].as_str().unwrap_or_default());
+            have_it &= set["spec"]["migrationPolicy"].as_str() == policy && found == unknown;
+        }
+        have_it
+    })
+    .await;
+}
+
+/// The revision that is rolled out.
+async fn revision(env: &TestEnvironment) -> Value {
+    env.frs("web").await["status"]["updateRevision"].clone()
+}
+
 /// Removes what means the same if it is absent.
 fn without_defaults(spec: &mut Value) {
     let spec = spec.as_object_mut().unwrap();
@@ -221,6 +302,7 @@ fn without_defaults(spec: &mut Value) {
         ("stopped", json!(false)),
         ("accountId", json!("")),
         ("constraints", Value::Null),
+        ("migrationPolicy", Value::Null),
     ] {
         if spec.get(field) == Some(&default) {
             spec.remove(field);

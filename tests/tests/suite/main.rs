@@ -248,6 +248,8 @@ fn rollouts() -> Vec<Scenario> {
         scenario!(discovery::d2_no_request_fails_while_local_replica_sets_roll),
         scenario!(local_sets::l5_a_replica_is_created_first_if_none_may_be_unavailable),
         scenario!(local_sets::l20_evictions_in_all_members_share_the_budget),
+        scenario!(local_sets::m1_a_migration_policy_reaches_all_members_without_a_rollout),
+        scenario!(local_sets::m1_f29_an_adopted_local_set_has_the_policy_of_the_set),
         scenario!(
             local_sets::l20_kubectl_drains_nodes_during_a_rollout,
             Kubectl

@@ -153,7 +153,7 @@ pub(super) fn add_local_defaults(patch: &mut JsonPatch<'_>) {
 
 /// Sets what a Deployment has beside replicas, strategy and template. Together: the API server compares the deadline with
 /// `minReadySeconds`.
-pub(super) fn add_settings(patch: &mut JsonPatch<'_>, source: &Source<'_>) {
+pub(super) fn add_settings<'a>(patch: &mut JsonPatch<'a>, source: &Source<'a>) {
     let DeploymentSettings {
         progress_deadline_seconds,
         revision_history_limit,
@@ -168,6 +168,9 @@ pub(super) fn add_settings(patch: &mut JsonPatch<'_>, source: &Source<'_>) {
     }
     if source.frs.local == LocalKind::LocalReplicaSet {
         patch.add("/spec/drainSeconds", drain_seconds(source.frs).into());
+        let policy = source.frs.migration_policy.as_deref();
+        let policy = policy.map_or(Operand::Null, Operand::Text);
+        patch.add("/spec/migrationPolicy", policy);
     }
 }
 

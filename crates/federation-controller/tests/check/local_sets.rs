@@ -80,8 +80,9 @@ fn f29_a_local_set_that_others_have_changed_is_overwritten() {
         change(&mut world, 1, applied);
         assert_eq!(overwritten(&world), [""; 0]);
     }
-    let others: [Change; 9] = [
+    let others: [Change; 10] = [
         |_, settings| settings.has_others = true,
+        |_, settings| settings.migration_policy = Some(1),
         |_, settings| settings.progress_deadline_seconds += 2,
         |_, settings| settings.revision_history_limit = 3,
         |_, settings| settings.speed = None,
