@@ -26,6 +26,7 @@ use crate::{
     memory::Memories,
     metrics::LocalMetrics,
     migration_object::{PolicyObject, RequestObject},
+    native::NativeMigrations,
     notify::{Notifier, Webhooks},
     publish::Publisher,
     queue::Queue,
@@ -93,6 +94,21 @@ impl LocalController {
             async move {
                 let sweep = sweep(&executor, &clock, &migration, &watched);
                 _ = ends.run_until_cancelled(sweep).await;
+            }
+        });
+        let native = Arc::new(NativeMigrations {
+            executor: Arc::clone(&reconciler.executor),
+            config: self.config.migration.clone(),
+            default_policy: reconciler.default_policy.clone(),
+            clock: self.clock.clone(),
+        });
+        let ends = cancel.clone();
+        running.start_workers(1, cancel.clone(), move |watched| {
+            let (ends, native) = (ends.clone(), Arc::clone(&native));
+            async move {
+                // Boxed, as it holds several calls.
+                let run = Box::pin(native.run(&watched));
+                _ = ends.run_until_cancelled(run).await;
             }
         });
         let notifier = Arc::new(self.notifier(&reconciler));
