@@ -40,8 +40,9 @@ pub const COMPONENT: &str = "fedrs.dev/replica-set-controller";
 /// The name of the controller's Lease, and of its ServiceAccount and roles.
 pub const LEASE: &str = "fedrs-replica-set-controller";
 
-/// More calls than a worker makes one after the other for a set, apart from those for pods, each of which is progress.
-const CALLS_OF_A_WORKER: u32 = 6;
+/// More calls than a worker makes one after the other for a set, apart from those for pods, each of which is progress, and than are made
+/// for a request of a pod of a ReplicaSet: three reads, two evictions, and two statuses with a read each if they are outdated.
+const CALLS_OF_A_WORKER: u32 = 10;
 
 /// The configuration and the client of a controller.
 pub struct LocalController {
