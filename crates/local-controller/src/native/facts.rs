@@ -45,6 +45,10 @@ fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
 }
 
 /// A pod that exists.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each fact holds with or without the others"
+)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct PodFacts {
     /// The name of its node; empty if it has none.
