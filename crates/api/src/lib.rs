@@ -122,9 +122,9 @@ pub use migration_policy::{
 };
 pub use migration_request::{
     AwaitedAction, Confirmation, MigrationCause, MigrationPhase, MigrationRequest,
-    MigrationRequestSpec, MigrationRequestStatus, MigrationStep,
+    MigrationRequestSpec, MigrationRequestStatus, MigrationStep, NativeMigration,
 };
-pub use migration_wait::MigrationWaitReason;
+pub use migration_wait::{MigrationRefusal, MigrationWaitReason};
 pub use notify::{NotificationStatus, Notify, ValidNotify, Webhook};
 pub use object_key::{LocalKind, NamespacedKey, ObjectKey, SetKind, WorkloadKey};
 pub use placement::{ClusterPreference, Placement};

@@ -7,14 +7,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use federated_rollout::Amount;
+use federated_rollout::{Amount, after};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FieldError,
+    FieldError, MigratedRecord,
     closed_set::closed_set,
     compact::is_default,
     deployment_strategy::{max_unavailable_schema, part_of_pods},
@@ -123,8 +124,8 @@ closed_set! {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MigrationPolicySpec {
-    /// Selects LocalReplicaSets of the namespace by their own labels; an empty selector selects all. Absent: only sets that name the
-    /// policy (`spec.migrationPolicy`) have it. Of several that select a set, the first by name counts.
+    /// Selects LocalReplicaSets and ReplicaSets of the namespace by their own labels; an empty selector selects all. Absent: only
+    /// LocalReplicaSets that name the policy (`spec.migrationPolicy`) have it. Of several that select a set, the first by name counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
     /// How a pod leaves its node (M1). Defaults to `Move`.
@@ -423,6 +424,25 @@ impl ValidMigrationPolicy {
             shutdown,
             notify,
         })
+    }
+
+    /// When the next migration of a running pod may begin after the last ones (M14); `None` if there was none. A time in the future is of
+    /// another clock, and counts as now.
+    #[must_use]
+    pub fn earliest(
+        &self,
+        last: MigratedRecord,
+        is_compaction: bool,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let end = |last: Option<Timestamp>, between: Duration| {
+            last.map(|last| after(last.min(now), between))
+        };
+        let any = end(last.any, self.min_between);
+        let compaction = end(last.compaction, self.min_between_compactions);
+        any.into_iter()
+            .chain(compaction.filter(|_| is_compaction))
+            .max()
     }
 
     /// Whether it selects a set with these labels.

@@ -98,7 +98,7 @@ impl MigrationPhase {
     shortname = "mreq",
     namespaced,
     status = "MigrationRequestStatus",
-    doc = "A pod of a LocalReplicaSet that has to leave its node: who asks for it, by when, and how far it is.",
+    doc = "A pod of a LocalReplicaSet or a ReplicaSet that has to leave its node: who asks for it, by when, and how far it is.",
     printcolumn(
         name = "Pod",
         type_ = "string",
@@ -232,7 +232,7 @@ pub struct MigrationRequestStatus {
     /// What a person has to do, so that it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaits: Option<AwaitedAction>,
-    /// What holds it up before it has begun: a CamelCase word. Another version may write others.
+    /// What holds it up before it has begun, or why it was refused: a CamelCase word. Another version may write others.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// When what it waits for ends, if that is known.
@@ -241,9 +241,12 @@ pub struct MigrationRequestStatus {
     /// When it is moved whatever holds it up (M15).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
-    /// The LocalReplicaSet of the pod.
+    /// The LocalReplicaSet of the pod; with `native`, its ReplicaSet.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub replica_set: String,
+    /// What is known of the migration of a pod of a ReplicaSet; absent for pods of LocalReplicaSets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeMigration>,
     /// The uid of the pod.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub pod_uid: String,
@@ -266,6 +269,24 @@ pub struct MigrationRequestStatus {
     /// Which notifications were acknowledged (M8); absent before the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notified: Option<NotificationStatus>,
+}
+
+/// What is known of the migration of a pod of a ReplicaSet: it is evicted, and its controller makes another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NativeMigration {
+    /// The Deployment of the ReplicaSet, if it has one: its pods move one after the other.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub deployment: String,
+    /// The MigrationPolicy that selects the ReplicaSet, if one does.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub policy: String,
+    /// When the eviction began, if the pod was available then: `minSecondsBetween` counts from it (M14).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disrupted_at: Option<Time>,
+    /// The resourceVersion of the ReplicaSet at that time. Its controller has seen that the pod is gone once it is another one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub replica_set_version: String,
 }
 
 /// A phase that was reached.
@@ -294,6 +315,13 @@ impl MigrationRequestStatus {
             // The first ones say when it was requested.
             self.history.remove(MAX_STEPS / 2);
         }
+    }
+
+    /// Whether it has begun, or ended.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        use MigrationPhase::{Requested, WaitingForBudget};
+        !matches!(self.phase, None | Some(Requested | WaitingForBudget))
     }
 
     /// Since when a person has to do something, or it does not go on; `None` if nobody has to.

@@ -27,5 +27,17 @@ closed_set! {
         Person,
         /// `spec.stopped` of the set stops every change of its pods (L8).
         Stopped,
+        /// Another pod of its ReplicaSet or Deployment moves first.
+        Queued,
+        /// The API server rejects the eviction, and no budget is the reason.
+        Rejected,
+    }
+}
+
+closed_set! {
+    /// Why a migration is refused.
+    pub enum MigrationRefusal {
+        /// The MigrationPolicy asks for what pods of ReplicaSets do not support (M1).
+        PolicyNotSupported,
     }
 }

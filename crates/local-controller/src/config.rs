@@ -52,7 +52,7 @@ pub struct MigrationConfig {
     /// How long a MigrationRequest is kept after its end. 720 h, 30 days.
     #[serde(with = "duration")]
     pub history: Duration,
-    /// The spec of the MigrationPolicy for sets that have none. Absent by default.
+    /// The spec of the MigrationPolicy for LocalReplicaSets and ReplicaSets that have none. Absent by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_policy: Option<MigrationPolicySpec>,
     /// Who is notified of migrations (M8).

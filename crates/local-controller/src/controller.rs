@@ -26,6 +26,7 @@ use crate::{
     memory::Memories,
     metrics::LocalMetrics,
     migration_object::{PolicyObject, RequestObject},
+    native::NativeMigrations,
     notify::{Notifier, Webhooks},
     publish::Publisher,
     queue::Queue,
@@ -39,8 +40,9 @@ pub const COMPONENT: &str = "fedrs.dev/replica-set-controller";
 /// The name of the controller's Lease, and of its ServiceAccount and roles.
 pub const LEASE: &str = "fedrs-replica-set-controller";
 
-/// More calls than a worker makes one after the other for a set, apart from those for pods, each of which is progress.
-const CALLS_OF_A_WORKER: u32 = 6;
+/// More calls than a worker makes one after the other for a set, apart from those for pods, each of which is progress, and than are made
+/// for a request of a pod of a ReplicaSet: three reads, two evictions, and two statuses with a read each if they are outdated.
+const CALLS_OF_A_WORKER: u32 = 10;
 
 /// The configuration and the client of a controller.
 pub struct LocalController {
@@ -93,6 +95,21 @@ impl LocalController {
             async move {
                 let sweep = sweep(&executor, &clock, &migration, &watched);
                 _ = ends.run_until_cancelled(sweep).await;
+            }
+        });
+        let native = Arc::new(NativeMigrations {
+            executor: Arc::clone(&reconciler.executor),
+            config: self.config.migration.clone(),
+            default_policy: reconciler.default_policy.clone(),
+            clock: self.clock.clone(),
+        });
+        let ends = cancel.clone();
+        running.start_workers(1, cancel.clone(), move |watched| {
+            let (ends, native) = (ends.clone(), Arc::clone(&native));
+            async move {
+                // Boxed, as it holds several calls.
+                let run = Box::pin(native.run(&watched));
+                _ = ends.run_until_cancelled(run).await;
             }
         });
         let notifier = Arc::new(self.notifier(&reconciler));

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Responses go into the store at once, and what is older than the store is ignored: a step never decides from a view that lacks
-//! what the controller has done. So a late watch neither creates nor deletes twice. Beside that, webhooks are notified of migrations.
+//! what the controller has done. So a late watch neither creates nor deletes twice. Beside that, webhooks are notified of migrations, and pods of native
+//! ReplicaSets are evicted for MigrationRequests (`native`).
 
 mod backoff;
 mod config;
@@ -24,6 +25,7 @@ mod memory;
 mod metrics;
 mod migration_object;
 mod migrations;
+mod native;
 mod notify;
 mod publish;
 mod queue;

@@ -1,6 +1,6 @@
 //! MigrationPolicies and MigrationRequests as the API server has them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use fedrs_api::{
     FieldError, MigrationCause, MigrationPolicy, MigrationRequest, MigrationRequestStatus,
@@ -86,8 +86,27 @@ impl RequestObject {
 
     /// The LocalReplicaSet of the pod, once it is known.
     pub(crate) fn replica_set(&self) -> Option<&str> {
-        let set = self.status().map(|status| &*status.replica_set);
-        set.filter(|set| !set.is_empty())
+        let status = self.status().filter(|status| status.native.is_none())?;
+        Some(&*status.replica_set).filter(|set| !set.is_empty())
+    }
+
+    /// The workload of a pod of a ReplicaSet, once it is known: its Deployment, or else the ReplicaSet.
+    pub(crate) fn workload(&self) -> Option<String> {
+        let status = self.status()?;
+        let deployment = &status.native.as_ref()?.deployment;
+        Some(if deployment.is_empty() {
+            format!("replicasets/{}", status.replica_set)
+        } else {
+            format!("deployments/{deployment}")
+        })
+    }
+
+    /// The earlier one of the deadline that it names, and the time `after` it was made (M15).
+    pub(crate) fn deadline(&self, after: Duration) -> Timestamp {
+        let latest = self.created().checked_add(after);
+        let latest = latest.unwrap_or(Timestamp::MAX);
+        let asked = self.0.spec.deadline.as_ref();
+        asked.map_or(latest, |asked| asked.0.min(latest))
     }
 
     /// When it ended; `None` if it has not.

@@ -132,15 +132,10 @@ impl Migrations {
 
     /// When the pod is moved whatever holds it up. That of its node counts as long as it is there, if it leaves because of its node.
     fn deadline_of(&self, request: &RequestObject, pod_uid: &str) -> Timestamp {
-        let created = request.created();
-        let latest = created.checked_add(self.deadline).unwrap_or(Timestamp::MAX);
-        let asked = request.0.spec.deadline.as_ref().map(|asked| asked.0);
+        let own = request.deadline(self.deadline);
         let of_node = self.of_nodes.get(pod_uid).copied();
         let of_node = of_node.filter(|_| request.follows_its_cause());
-        asked
-            .into_iter()
-            .chain(of_node)
-            .fold(latest, Timestamp::min)
+        of_node.map_or(own, |of_node| of_node.min(own))
     }
 
     /// The requests whose statuses have changed, with these.
@@ -156,10 +151,7 @@ impl Migrations {
         });
         let changed = requests.filter_map(|(uid, request)| {
             let previous = request.status().cloned().unwrap_or_default();
-            let has_begun = !matches!(
-                previous.phase,
-                None | Some(MigrationPhase::Requested | MigrationPhase::WaitingForBudget)
-            );
+            let has_begun = previous.has_begun();
             let known = Some(&*previous.new_pod).filter(|name| !name.is_empty());
             let successor = known.unwrap_or(request.pod_name());
             let state = states.of(uid, successor, has_begun);

@@ -89,6 +89,21 @@ fn cluster() -> Vec<Grant> {
             &["patch"],
         ),
         grant(
+            "Read the ReplicaSets of pods that are migrated: which MigrationPolicy they have, and which pods they lack",
+            (APPS, "replicasets"),
+            &["get"],
+        ),
+        grant(
+            "Read whether a Deployment is being updated whose pod is migrated",
+            (APPS, "deployments"),
+            &["get"],
+        ),
+        grant(
+            "Evict pods of ReplicaSets within their PodDisruptionBudgets",
+            (CORE, "pods/eviction"),
+            &["create"],
+        ),
+        grant(
             "Keep a revision of each template, for rollbacks; delete the oldest ones",
             (APPS, "controllerrevisions"),
             &["get", "list", "create", "patch", "delete"],

@@ -65,7 +65,8 @@ pub(crate) fn message(
     }
 }
 
-fn waits_for(wait: MigrationWait<'_>, unknown_policy: Option<&str>) -> String {
+/// What holds up a pod, for people.
+pub(crate) fn waits_for(wait: MigrationWait<'_>, unknown_policy: Option<&str>) -> String {
     let unavailable = |count: usize| {
         let verb = if count == 1 { "is" } else { "are" };
         format!("{} {verb} unavailable", pluralize(count as u64, "pod"))

@@ -58,7 +58,8 @@ pub(crate) struct StatusDetails {
 /// The causes of a `Status`: there may be any number of them.
 #[derive(Debug, Default)]
 pub(crate) struct StatusCauses {
-    pub(crate) exist: bool,
+    /// The message of the first one.
+    pub(crate) first: Option<String>,
     version_too_large: bool,
 }
 
@@ -68,10 +69,12 @@ impl<'de> Deserialize<'de> for StatusCauses {
         struct Cause<'a> {
             #[serde(borrow)]
             reason: Option<Text<'a>>,
+            #[serde(default, deserialize_with = "printable_text")]
+            message: String,
         }
         let mut causes = Self::default();
         for_each_item(deserializer, |cause: Cause<'_>| {
-            causes.exist = true;
+            causes.first.get_or_insert(cause.message);
             causes.version_too_large |= cause
                 .reason
                 .is_some_and(|reason| reason.0 == "ResourceVersionTooLarge");

@@ -34,10 +34,10 @@ pub async fn read_response(response: Response<Body>, limits: Limits) -> kube::Re
     let message = Some(&*status.message).filter(|message| !message.is_empty());
     let message = message.unwrap_or(&status.reason);
     let mut of_kube = Status::failure(message, &status.reason).with_code(status.code);
-    // Only the causes that show that the test of a conditional patch failed; there may be many others.
+    // Only the first cause: without one, the test of a conditional patch failed; there may be many others.
     of_kube.details = Some(StatusDetails {
         kind: status.details.kind,
-        causes: Vec::from_iter(status.details.causes.exist.then(no_cause)),
+        causes: Vec::from_iter(status.details.causes.first.map(cause)),
         name: String::new(),
         group: String::new(),
         uid: String::new(),
@@ -46,10 +46,10 @@ pub async fn read_response(response: Response<Body>, limits: Limits) -> kube::Re
     Err(kube::Error::Api(of_kube.boxed()))
 }
 
-fn no_cause() -> StatusCause {
+fn cause(message: String) -> StatusCause {
     StatusCause {
         reason: String::new(),
-        message: String::new(),
+        message,
         field: String::new(),
     }
 }

@@ -3,7 +3,7 @@
 //! A pod that is not available moves at once: it has nothing to lose. One whose deadline has passed moves, too, whatever holds it up.
 //! All others also need the budget of the set.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, ValidMigrationPolicy};
 use jiff::Timestamp;
@@ -15,7 +15,6 @@ use crate::{
     policy::Policy,
     record::{Places, move_of},
     set::Set,
-    time::after,
 };
 
 /// What holds up a pod that has to leave its node.
@@ -157,7 +156,7 @@ impl<'s, 'a> Allowance<'s, 'a> {
         if self.is_rolling {
             return Some(MigrationWait::Rollout);
         }
-        let until = self.earliest(policy, member, record);
+        let until = policy.earliest(record.migrated, is_compaction(member), self.now);
         if let Some(until) = until.filter(|until| *until > self.now) {
             return Some(MigrationWait::TooSoon { until });
         }
@@ -174,24 +173,6 @@ impl<'s, 'a> Allowance<'s, 'a> {
         let shard = member.pod.shard?;
         let unavailable = self.unavailable.get(shard).copied().unwrap_or_default();
         (unavailable >= limit).then_some(MigrationWait::Shard { shard, limit })
-    }
-
-    /// When it may begin (M14). A time in the future is of another clock, and counts as now.
-    fn earliest(
-        &self,
-        policy: &ValidMigrationPolicy,
-        member: &Member<'_>,
-        record: &LocalRecord,
-    ) -> Option<Timestamp> {
-        let end = |last: Option<Timestamp>, between: Duration| {
-            last.map(|last| after(last.min(self.now), between))
-        };
-        let migrated = record.migrated;
-        let any = end(migrated.any, policy.min_between);
-        let compaction = end(migrated.compaction, policy.min_between_compactions);
-        any.into_iter()
-            .chain(compaction.filter(|_| is_compaction(member)))
-            .max()
     }
 
     /// The eviction of the pod begins.

@@ -22,6 +22,7 @@ mod local_updates;
 mod maintenance;
 mod member_set;
 mod members;
+mod native_migrations;
 mod placement;
 mod replica_sets;
 mod rollouts;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
     scenarios.extend(local_updates::scenarios());
     scenarios.extend(local_confirmations::scenarios());
     scenarios.extend(local_migrations::scenarios());
+    scenarios.extend(native_migrations::scenarios());
     scenarios.extend(maintenance::scenarios());
     scenarios.extend(availability::scenarios());
     fedrs_tests::scenario::main(scenarios, true)

@@ -1,11 +1,15 @@
 //! MigrationPolicies and MigrationRequests: which sets they concern.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use controller_base::listing::Listing;
+use fedrs_api::ValidMigrationPolicy;
 use replica_set_controller::PodController;
 
-use super::State;
+use super::{Node, State};
 use crate::{
     key::{Changed, SetKey},
     migration_object::{PolicyObject, RequestObject},
@@ -76,8 +80,18 @@ impl State {
         self.requests.all().map(Arc::clone).collect()
     }
 
-    /// Those of these MigrationRequests that are about no pod of a set.
-    pub(crate) fn without_set(&self, requests: &[Arc<RequestObject>]) -> Vec<Arc<RequestObject>> {
+    /// The MigrationRequest of this name.
+    pub(crate) fn request(&self, namespace: &str, name: &str) -> Option<Arc<RequestObject>> {
+        self.requests.get(namespace, name).cloned()
+    }
+
+    /// The MigrationRequests of pods of the same workload as that of `request`, with those that have ended; none if it is not known.
+    pub(crate) fn of_workload(&self, request: &RequestObject) -> Vec<Arc<RequestObject>> {
+        self.requests.of_workload(request)
+    }
+
+    /// The MigrationRequests that have not ended and are about no pod of a set.
+    pub(crate) fn without_set(&self) -> Vec<Arc<RequestObject>> {
         let is_ours = |pod: &PodController<'_>| matches!(pod, PodController::Set(_));
         let mut names: Option<HashSet<(&str, &str)>> = None;
         let mut has_pod = |request: &RequestObject| {
@@ -96,13 +110,32 @@ impl State {
             let key = request.replica_set().map(|set| SetKey::new(namespace, set));
             key.is_some_and(|key| self.sets.get(&key).is_some())
         };
-        let mut without = Vec::new();
-        for request in requests {
-            if !has_set(request) && !has_pod(request) {
-                without.push(Arc::clone(request));
-            }
+        let open = self.requests.all().filter(|of| of.ended().is_none());
+        // Also of a pod that a set has taken over since.
+        let mut is_outside = |request: &RequestObject| {
+            request.workload().is_some() || (!has_set(request) && !has_pod(request))
+        };
+        let without = open.filter(|request| is_outside(request));
+        without.map(Arc::clone).collect()
+    }
+
+    /// The first MigrationPolicy by name that selects a ReplicaSet with these labels.
+    pub(crate) fn policy_for(
+        &self,
+        namespace: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Option<(String, Arc<ValidMigrationPolicy>)> {
+        let (name, policy) = self.policies.first(namespace, labels)?;
+        Some((name.to_owned(), Arc::clone(policy)))
+    }
+
+    /// Whether a node does not answer, or is gone.
+    pub(crate) fn is_lost(&self, node: &str) -> bool {
+        match self.nodes.get(node) {
+            Some(Node::Exists(state)) => !state.is_ready,
+            Some(Node::Gone) => true,
+            None => false,
         }
-        without
     }
 
     /// The sets that a MigrationRequest concerns; all of its namespace if it names its pod by name only.

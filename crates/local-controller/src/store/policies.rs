@@ -27,13 +27,11 @@ impl Policies {
         &self,
         set: &ValidLocalReplicaSet,
     ) -> Result<Option<Arc<ValidMigrationPolicy>>, String> {
-        let known = self.known.get(&set.namespace);
         let Some(name) = &set.migration_policy else {
-            let policies = known.into_iter().flatten();
-            let mut valid = policies.filter_map(|(_, policy)| policy.valid.as_ref().ok());
-            return Ok(valid.find(|policy| policy.selects(&set.labels)).cloned());
+            let first = self.first(&set.namespace, &set.labels);
+            return Ok(first.map(|(_, policy)| Arc::clone(policy)));
         };
-        match known.and_then(|known| known.get(name)) {
+        match self.named(&set.namespace, name) {
             Some(Policy {
                 valid: Ok(valid), ..
             }) => Ok(Some(Arc::clone(valid))),
@@ -45,6 +43,23 @@ impl Policies {
             }
             None => Err(format!("there is no MigrationPolicy {name}")),
         }
+    }
+
+    /// The first by name that selects a set with these labels.
+    pub(super) fn first(
+        &self,
+        namespace: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Option<(&str, &Arc<ValidMigrationPolicy>)> {
+        let policies = self.known.get(namespace).into_iter().flatten();
+        let mut valid =
+            policies.filter_map(|(name, policy)| Some((&**name, policy.valid.as_ref().ok()?)));
+        valid.find(|(_, policy)| policy.selects(labels))
+    }
+
+    /// The one of this name.
+    pub(super) fn named(&self, namespace: &str, name: &str) -> Option<&Policy> {
+        self.known.get(namespace)?.get(name)
     }
 
     /// Whether one of them says who is notified.

@@ -17,12 +17,14 @@ pub(super) struct Requests {
     pub(super) listing: Listing,
 }
 
-/// Those of one namespace, by name. The indexes have those that have not ended.
+/// Those of one namespace, by name. The indexes of pods and sets have those that have not ended.
 #[derive(Debug, Default)]
 struct Namespace {
     known: BTreeMap<String, Arc<RequestObject>>,
     by_pod: HashMap<String, BTreeSet<String>>,
     by_set: HashMap<String, BTreeSet<String>>,
+    /// Those of pods of ReplicaSets, also those that have ended.
+    by_workload: HashMap<String, BTreeSet<String>>,
 }
 
 impl Requests {
@@ -51,10 +53,27 @@ impl Requests {
             .flat_map(|requests| requests.known.values())
     }
 
+    /// Those of pods of the same workload, with those that have ended; none if it is not known.
+    pub(super) fn of_workload(&self, request: &RequestObject) -> Vec<Arc<RequestObject>> {
+        let requests = self.namespaces.get(request.id().0);
+        let of_workload = requests
+            .zip(request.workload())
+            .and_then(|(requests, workload)| {
+                let names = requests.by_workload.get(&workload)?.iter();
+                let known = names.filter_map(|name| requests.known.get(name));
+                Some(known.map(Arc::clone).collect())
+            });
+        of_workload.unwrap_or_default()
+    }
+
+    /// The one of this name.
+    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Arc<RequestObject>> {
+        self.namespaces.get(namespace)?.known.get(name)
+    }
+
     /// Whether there is one of this name.
     pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
-        let requests = self.namespaces.get(namespace);
-        requests.is_some_and(|requests| requests.known.contains_key(name))
+        self.get(namespace, name).is_some()
     }
 
     /// The request as it was and as it is, if that is news.
@@ -102,6 +121,11 @@ impl Requests {
 impl Namespace {
     fn insert(&mut self, name: &str, request: &Arc<RequestObject>) {
         self.known.insert(name.to_owned(), Arc::clone(request));
+        if let Some(workload) = request.workload() {
+            let requests = self.by_workload.entry(workload).or_default();
+            requests.insert(name.to_owned());
+            return;
+        }
         if request.ended().is_some() {
             return;
         }
@@ -115,6 +139,9 @@ impl Namespace {
 
     fn remove(&mut self, name: &str) -> Option<Arc<RequestObject>> {
         let removed = self.known.remove(name)?;
+        if let Some(workload) = removed.workload() {
+            forget(&mut self.by_workload, &workload, name);
+        }
         forget(&mut self.by_pod, removed.pod_name(), name);
         if let Some(set) = removed.replica_set() {
             forget(&mut self.by_set, set, name);

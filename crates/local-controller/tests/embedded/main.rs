@@ -8,6 +8,7 @@ mod faults;
 mod http_webhook;
 mod leave;
 mod migrations;
+mod native;
 mod notifications;
 mod ownership;
 mod rack;

@@ -389,7 +389,7 @@ async fn m8_a_request_of_no_pod_ends_and_history_is_kept_for_a_while() {
     let status = status(&world, "one").await;
     assert_eq!(
         status["message"],
-        "pod nobody is gone, or does not belong to a LocalReplicaSet: only those are migrated"
+        "pod nobody is gone, or belongs to no LocalReplicaSet or ReplicaSet: only pods of those are migrated"
     );
     seconds(HISTORY.as_secs() - 60).await;
     assert!(world.find(&format!("{REQUESTS}/one")).await.is_some());
