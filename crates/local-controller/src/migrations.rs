@@ -225,7 +225,7 @@ impl Migrations {
 }
 
 /// A time as the API server keeps it, and not before it: with a fraction of a second, each look would find another status, and write it.
-fn whole_seconds(time: Timestamp) -> Time {
+pub(crate) fn whole_seconds(time: Timestamp) -> Time {
     let rounding = TimestampRound::new()
         .smallest(Unit::Second)
         .mode(RoundMode::Ceil);

@@ -21,7 +21,7 @@ use super::{
     policy::Chosen,
     queue::Line,
 };
-use crate::{migration_object::RequestObject, waiting::waits_for};
+use crate::{migration_object::RequestObject, migrations::whole_seconds, waiting::waits_for};
 
 /// Why no pod is missed that was removed before its migration began.
 const REMOVED: &str = "the pod was removed before it began";
@@ -151,7 +151,7 @@ impl Case<'_> {
             node: self
                 .pod
                 .map_or_else(|| previous.node.clone(), |pod| pod.node.clone()),
-            deadline: deadline.or_else(|| Some(Time(self.deadline()))),
+            deadline: deadline.or_else(|| Some(whole_seconds(self.deadline()))),
             ..previous
         }
     }
@@ -218,7 +218,7 @@ impl Case<'_> {
             }
         };
         let status = Status {
-            until: until.map(Time),
+            until: until.map(whole_seconds),
             ..status
         };
         waits(status, (reason, message), now)
