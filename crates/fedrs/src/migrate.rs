@@ -1,4 +1,4 @@
-//! `fedrs migrate`: asks pods of LocalReplicaSets to leave their nodes (M1, M15).
+//! `fedrs migrate`: asks pods to leave their nodes (M1, M15).
 
 use std::{process::ExitCode, time::Duration};
 
@@ -20,11 +20,12 @@ use crate::{
 const PODS: [&str; 3] = ["po", "pod", "pods"];
 const REQUESTS: [&str; 3] = ["mreq", "migrationrequest", "migrationrequests"];
 
-/// Ask pods of LocalReplicaSets to leave their nodes
+/// Ask pods to leave their nodes
 ///
-/// In the cluster of the kubeconfig. Each pod gets a MigrationRequest. With a MigrationPolicy, the pod is made again under its name on
-/// another node, within the budgets and not too often; without one, it is replaced by a pod with another name, within the budget of
-/// its set. The command does not wait: `fedrs migrations` shows how far it is.
+/// In the cluster of the kubeconfig, which needs the controller of LocalReplicaSets. Each pod gets a MigrationRequest. One of a LocalReplicaSet
+/// with a MigrationPolicy is made again under its name on another node, within the budgets and not too often. All others, and those of
+/// native ReplicaSets and Deployments, are replaced by pods with other names. The command does not wait: `fedrs migrations` shows how far
+/// it is.
 #[derive(Args)]
 #[command(
     disable_help_subcommand = true,
@@ -32,7 +33,7 @@ const REQUESTS: [&str; 3] = ["mreq", "migrationrequest", "migrationrequests"];
   # Move the pod web-0a1b2, within two hours in any case
   fedrs migrate pod web-0a1b2 --deadline=2h --reason='the disk makes noises'
 
-  # Move all pods of LocalReplicaSets off the node n1
+  # Move all pods of replica sets off the node n1
   kubectl cordon n1
   fedrs migrate node n1
 
@@ -138,7 +139,9 @@ pub(crate) async fn run(args: MigrateArgs) -> anyhow::Result<ExitCode> {
             let (requested, is_cordoned) = asked;
             requested.iter().for_each(show);
             if requested.is_empty() {
-                print_line(format_args!("node/{name} has no pod of a LocalReplicaSet"));
+                print_line(format_args!(
+                    "node/{name} has no pod of a LocalReplicaSet or ReplicaSet"
+                ));
             }
             if !is_cordoned {
                 let hint = "is not cordoned: pods may be scheduled to it again";

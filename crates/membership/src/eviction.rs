@@ -1,7 +1,13 @@
 //! Asks the controller of LocalReplicaSets to evict pods (L18): by an annotation on a pod, or a label on a node.
 
 use fedrs_api::{LocalReplicaSet, MigrationPhase, annotations::EVICT};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::{
+    Resource as _,
+    api::{
+        apps::v1::ReplicaSet,
+        core::v1::{Node, Pod},
+    },
+};
 use kube::Resource;
 use serde_json::{Value, json};
 
@@ -31,6 +37,11 @@ pub enum EvictionError {
     /// Another controller, or none, has the pod.
     #[error("{0} belongs to no LocalReplicaSet: `kubectl delete` or `kubectl drain` remove it")]
     ForeignPod(String),
+    /// Nothing that is migrated has the pod.
+    #[error(
+        "{0} belongs to no LocalReplicaSet or ReplicaSet: `kubectl delete` or `kubectl drain` remove it"
+    )]
+    NotMigrated(String),
     /// A MigrationRequest that is to be cancelled or confirmed has ended.
     #[error("{0} has ended: {1}")]
     Ended(String, MigrationPhase),
@@ -103,11 +114,23 @@ pub async fn request_of_node(
     Ok(node["spec"]["unschedulable"] == true)
 }
 
+/// Whether a LocalReplicaSet controls the pod.
 pub(crate) fn is_of_local_set(pod: &Value) -> bool {
-    let owners = pod["metadata"]["ownerReferences"].as_array();
-    owners.into_iter().flatten().any(|owner| {
-        owner["controller"] == true
-            && owner["kind"] == *LocalReplicaSet::kind(&())
-            && owner["apiVersion"] == *LocalReplicaSet::api_version(&())
-    })
+    let local_set = (
+        LocalReplicaSet::api_version(&()),
+        LocalReplicaSet::kind(&()),
+    );
+    controller(pod).is_some_and(|of| of == (&*local_set.0, &*local_set.1))
+}
+
+/// Whether the pod is migrated by MigrationRequests: a LocalReplicaSet or a native ReplicaSet controls it.
+pub(crate) fn is_migrated(pod: &Value) -> bool {
+    is_of_local_set(pod) || controller(pod) == Some((ReplicaSet::API_VERSION, ReplicaSet::KIND))
+}
+
+/// The version and kind of what controls the pod.
+fn controller(pod: &Value) -> Option<(&str, &str)> {
+    let owners = pod["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
+    owner["apiVersion"].as_str().zip(owner["kind"].as_str())
 }

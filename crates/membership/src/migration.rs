@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    eviction::{EvictionError, is_of_local_set},
+    eviction::{EvictionError, is_migrated},
     object::{ObjectRef, Write, WriteMode},
 };
 
@@ -40,7 +40,7 @@ pub struct Requested {
     pub is_old: bool,
 }
 
-/// Asks a pod of a LocalReplicaSet to leave its node.
+/// Asks a pod of a LocalReplicaSet, or of a native ReplicaSet, to leave its node.
 pub async fn request_pod(
     cluster: &ClusterClient,
     (namespace, name): (&str, &str),
@@ -50,14 +50,14 @@ pub async fn request_pod(
     let pod = cluster.call("read the pod", pods.get_opt(name)).await?;
     let named = format!("pod {namespace}/{name}");
     let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
-    if !is_of_local_set(&json!(pod)) {
-        return Err(EvictionError::ForeignPod(named));
+    if !is_migrated(&json!(pod)) {
+        return Err(EvictionError::NotMigrated(named));
     }
     let known = listed(cluster, Some(namespace)).await?;
     Ok(request(cluster, &pod, &known, options).await?)
 }
 
-/// Asks all pods of LocalReplicaSets on a node to leave it. Returns whether the node is cordoned, too.
+/// Asks all pods of LocalReplicaSets and native ReplicaSets on a node to leave it. Returns whether the node is cordoned, too.
 pub async fn request_node(
     cluster: &ClusterClient,
     name: &str,
@@ -72,7 +72,7 @@ pub async fn request_node(
     let pods = cluster.call("list pods", pods.list(&on_node)).await?;
     let known = listed(cluster, None).await?;
     let mut requested = Vec::new();
-    for pod in pods.items.iter().filter(|pod| is_of_local_set(&json!(pod))) {
+    for pod in pods.items.iter().filter(|pod| is_migrated(&json!(pod))) {
         requested.push(request(cluster, pod, &known, options).await?);
     }
     Ok((requested, spec.unschedulable == Some(true)))

@@ -100,6 +100,44 @@ async fn m5_pods_are_asked_to_move_and_the_list_says_how_far_they_are() {
     world.end();
 }
 
+/// Their Deployment replaces them, under other names.
+#[tokio::test(flavor = "multi_thread")]
+async fn m5_pods_of_deployments_are_asked_to_move() {
+    let world = World::start().await;
+    let labels = json!({ "app": "shop" });
+    world.cluster().create(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "namespace": "default", "name": "shop" },
+        "spec": {
+            "replicas": 2, "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "main", "image": "shop:1" }] } },
+        },
+    }));
+    let ready = || -> Vec<String> {
+        let pods = world.pods().into_iter().filter(|pod| {
+            let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+            let mut ready = conditions.filter(|of| of["type"] == "Ready" && of["status"] == "True");
+            pod["metadata"]["labels"]["app"] == "shop" && ready.next().is_some()
+        });
+        pods.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    wait_until("they are ready", || ready().len() == 2).await;
+    let pod = ready().remove(0);
+    let asked = format!("migrate pod {pod} --kubeconfig a.yaml");
+    let asked = world.federation.fedrs(&asked).await.succeeded().stdout;
+    let request = asked.trim().rsplit('/').next().unwrap();
+    wait_until("it has moved", || {
+        let read = world
+            .cluster()
+            .get(FEDRS, "MigrationRequest", "default", request);
+        read.is_some_and(|read| read["status"]["phase"] == "Done")
+    })
+    .await;
+    let now = ready();
+    assert!(now.len() == 2 && !now.contains(&pod), "{now:?}");
+    world.end();
+}
+
 /// A pod that waits, its node and its request.
 async fn are_explained(world: &World, pod: &str, node: &str, request: &str) {
     let explain = async |arguments: &str| {
