@@ -394,9 +394,10 @@ impl Executor {
             }
             Err(error) => {
                 let is_outdated = self.failed_request(&path, &error);
-                match self.refresh_request(namespace, name).await && is_outdated {
-                    true => Written::Outdated,
-                    false => Written::Failed,
+                if self.refresh_request(namespace, name).await && is_outdated {
+                    Written::Outdated
+                } else {
+                    Written::Failed
                 }
             }
         }
