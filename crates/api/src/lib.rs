@@ -59,6 +59,7 @@ mod valid_deployment;
 mod valid_endpoint_set;
 mod valid_local;
 mod valid_maintenance;
+mod valid_migration_policy;
 mod valid_rollout;
 mod wait;
 
@@ -117,8 +118,7 @@ pub use member_cluster::{
 };
 pub use migration_policy::{
     CopyMethod, MaintenanceTolerance, MigrationMethod, MigrationPolicy, MigrationPolicySpec,
-    MinSecondsBetween, PodLimit, ShardBudget, Shutdown, ShutdownTimeout, ToleratedWork, ValidCopy,
-    ValidMethod, ValidMigrationPolicy, ValidShardBudget, ValidShutdown, ValidTolerance,
+    MinSecondsBetween, ShardBudget, Shutdown, ShutdownTimeout, ToleratedWork,
 };
 pub use migration_request::{
     AwaitedAction, Confirmation, MigrationCause, MigrationPhase, MigrationRequest,
@@ -142,5 +142,9 @@ pub use valid_deployment::{RolloutSettings, ValidFederatedDeployment};
 pub use valid_endpoint_set::{NamedPort, PodPort, ValidEndpointSet, ValidEndpointSource};
 pub use valid_local::{AllowedChanges, ValidAntiaffinity, ValidLocalReplicaSet};
 pub use valid_maintenance::ValidMaintenance;
+pub use valid_migration_policy::{
+    PodLimit, ValidCopy, ValidMethod, ValidMigrationPolicy, ValidShardBudget, ValidShutdown,
+    ValidTolerance,
+};
 pub use valid_rollout::ValidRollout;
 pub use wait::{ClusterWait, WaitReason};
