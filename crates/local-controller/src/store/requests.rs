@@ -77,7 +77,9 @@ impl Requests {
     }
 
     /// The request as it was and as it is, if that is news.
-    pub(super) fn apply(&mut self, object: RequestObject) -> Vec<Arc<RequestObject>> {
+    pub(super) fn apply(&mut self, mut object: RequestObject) -> Vec<Arc<RequestObject>> {
+        // The largest part of an object, of which nothing is needed.
+        object.0.metadata.managed_fields = None;
         let (namespace, name) = object.id();
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         self.listing.show(&id(&namespace, &name));
