@@ -10,12 +10,21 @@
 
 use std::{fmt, sync::Arc};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The steady time is corrected by at most one part in so many of the time that passes: a period of 60 s takes 54 to 66 s.
 pub const SLEW_DIVISOR: i32 = 10;
+
+/// The first whole second that is not before `time`: objects keep times without fractions.
+#[must_use]
+pub fn whole_seconds(time: Timestamp) -> Timestamp {
+    let up = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(RoundMode::Ceil);
+    time.round(up).unwrap_or(time)
+}
 
 /// Returns the current time. Cheap to clone; clones agree.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use controller_base::{
     calls::{self, CallError},
+    clock::whole_seconds,
     watchdog::Watched,
 };
 use fedrs_api::{
@@ -11,7 +12,7 @@ use fedrs_api::{
     MigrationRequestStatus, ValidMigrationPolicy, names,
 };
 use futures::future::{join, join_all};
-use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::{
     Eviction, EvictionBy, Life, MigrationState, MigrationStates, Plan, Pod, Policy,
@@ -174,12 +175,13 @@ impl Migrations {
             message: waiting::message(request, state, self.unknown_policy()),
             awaits: state.awaits,
             reason: waiting::reason(state),
-            until: state.until.map(whole_seconds),
+            // With fractions, which the API server does not keep, each look would write it again.
+            until: state.until.map(|until| Time(whole_seconds(until))),
             deadline: previous
                 .deadline
                 .clone()
                 .filter(|_| state.node.is_none())
-                .or_else(|| Some(whole_seconds(self.deadline_of(request, pod_uid)))),
+                .or_else(|| Some(Time(whole_seconds(self.deadline_of(request, pod_uid))))),
             replica_set: set.name.to_owned(),
             pod_uid: pod_uid.to_owned(),
             node: state
@@ -222,14 +224,6 @@ impl Migrations {
         });
         pods.map(|pod| request_of(entry, pod)).collect()
     }
-}
-
-/// A time as the API server keeps it, and not before it: with a fraction of a second, each look would find another status, and write it.
-pub(crate) fn whole_seconds(time: Timestamp) -> Time {
-    let rounding = TimestampRound::new()
-        .smallest(Unit::Second)
-        .mode(RoundMode::Ceil);
-    Time(time.round(rounding).unwrap_or(time))
 }
 
 /// The deadlines of the nodes of a snapshot's pods, by the uid of the pod.
@@ -308,15 +302,14 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
     request
 }
 
-/// Whether a step begins evictions, or ends them. What is recorded is told first: afterwards, a pod that leaves at once would have no request
-/// (M8), and of one that is gone nobody would know that it was evicted.
+/// Whether a step begins evictions, or ends them. Then requests and their statuses are written before the record: afterwards, a pod that is
+/// gone at once would never get a request (M8), and nothing would show that one which is gone was evicted.
 pub(crate) fn changes_evictions(before: &LocalRecord, after: &LocalRecord) -> bool {
-    let begun = [before, after].map(|record| {
+    fn begun(record: &LocalRecord) -> impl Iterator<Item = &String> {
         let begun = record.evictions.iter().filter(|(_, of)| of.begun);
         begun.map(|(uid, _)| uid)
-    });
-    let [before, after] = begun;
-    !before.eq(after)
+    }
+    !begun(before).eq(begun(after))
 }
 
 /// What the states of migrations follow from: a set and its pods, the step for them and what is recorded, and the time.

@@ -1,7 +1,8 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
+use controller_base::clock::whole_seconds;
 use federated_rollout::{Action as RolloutAction, Decision, MemberAccount};
-use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
 use super::{
@@ -297,10 +298,7 @@ fn drain_pods(member: &MemberEvaluation<'_>, drain: PodDrain, now: Timestamp) ->
         SetChange::LabelPods { seen }
     } else {
         // The annotation has whole seconds.
-        let up = TimestampRound::new()
-            .smallest(Unit::Second)
-            .mode(RoundMode::Ceil);
-        let since = now.round(up).unwrap_or(now);
+        let since = whole_seconds(now);
         SetChange::DrainPods { seen, pods, since }
     })
 }

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use controller_base::clock::whole_seconds;
 use fedrs_api::{
     MigrationCause, MigrationPhase as Phase, MigrationRefusal, MigrationRequestStatus as Status,
     MigrationWaitReason as Reason, NativeMigration,
@@ -21,7 +22,7 @@ use super::{
     policy::Chosen,
     queue::Line,
 };
-use crate::{migration_object::RequestObject, migrations::whole_seconds, waiting::waits_for};
+use crate::{migration_object::RequestObject, waiting::waits_for};
 
 /// Why no pod is missed that was removed before its migration began.
 const REMOVED: &str = "the pod was removed before it began";
@@ -151,7 +152,7 @@ impl Case<'_> {
             node: self
                 .pod
                 .map_or_else(|| previous.node.clone(), |pod| pod.node.clone()),
-            deadline: deadline.or_else(|| Some(whole_seconds(self.deadline()))),
+            deadline: deadline.or_else(|| Some(Time(whole_seconds(self.deadline())))),
             ..previous
         }
     }
@@ -218,7 +219,7 @@ impl Case<'_> {
             }
         };
         let status = Status {
-            until: until.map(whole_seconds),
+            until: until.map(|until| Time(whole_seconds(until))),
             ..status
         };
         waits(status, (reason, message), now)
