@@ -2,8 +2,9 @@
 //!
 //! What is free is shared out evenly among the members that wait, those with the fewest replicas first, so that what these
 //! don't need is left for the others. What is already unavailable in a member is lent also if the budget is in use: nothing is lost
-//! by that, and broken pods are replaced at once. But all loans together are within the budget, apart from pods without a node: pods
-//! that are unavailable for a moment, or have just been created, become available, and the loans stay. Only if no member waits,
+//! by that, and broken pods are replaced at once. But all loans together are within the budget: pods that are unavailable for a moment, or
+//! have just been created, become available, and the loans stay. Apart from pods without a node, and from broken ones where all that is
+//! promised is available beside the loan: a replica beyond N in another member may wait for their successors. Only if no member waits,
 //! loans that are out become larger, at least by half each time, so that the last member doesn't roll with a small part of the
 //! budget.
 
@@ -213,13 +214,19 @@ impl Share {
         let own = (self.account.members.iter().zip(rollout.members))
             .find_map(|(account, other)| (other.name == member.name).then_some(account))
             .ok_or(Refusal::Budget)?;
+        // What may run is not lent as if it were unavailable anyway.
+        let idle = own
+            .unavailable
+            .saturating_sub(found.uncertain)
+            .max(before.unavailable.min(own.unavailable));
         let most = if is_planted(PlantedBug::UnavailableLentBesideTheBudget) {
             u64::MAX
         } else {
             // What has no node can't become available beside what is lent: others run in its place.
-            left.unavailable + found.pending.min(own.unavailable)
+            let beside = left.unavailable + found.pending.min(own.unavailable);
+            beside.max(self.spare(rollout, member, found).min(idle))
         };
-        let wanted = self.wanted(found, own, before, most);
+        let wanted = self.wanted(found, own, idle, most);
         let wanted = match rollout.budget {
             Budget::RollingUpdate { .. } | Budget::CreateFirst => wanted,
             Budget::Recreate if wanted.unavailable < found.replicas || !state.loans.is_empty() => {
@@ -258,19 +265,28 @@ impl Share {
         })
     }
 
-    /// What the member would get at any speed, with `most` unavailable pods at most.
+    /// How many pods may be unavailable in `member` although that is more than the budget, as the others are enough for all that is
+    /// promised: one of N is broken here, and a replica beyond N is available elsewhere, which is removed only after that.
+    fn spare(&self, rollout: &Rollout<'_>, member: &Member<'_>, found: &Deployment<'_>) -> u64 {
+        let promised = (rollout.replicas).saturating_sub(self.account.limits.unavailable);
+        let members = self.account.members.iter().zip(rollout.members);
+        let others = members.filter(|(_, other)| other.name != member.name);
+        let guaranteed: u64 = others.map(|(account, _)| account.guaranteed).sum();
+        let needed = promised.saturating_sub(guaranteed);
+        if found.available < needed {
+            return 0;
+        }
+        found.lowest_replicas.saturating_sub(needed)
+    }
+
+    /// What the member would get at any speed: `idle` pods are unavailable anyway, and `most` may be.
     fn wanted(
         &self,
         found: &Deployment<'_>,
         own: &MemberAccount,
-        before: Strategy,
+        idle: u64,
         most: u64,
     ) -> Strategy {
-        // What may run is not lent as if it were unavailable anyway.
-        let idle = own
-            .unavailable
-            .saturating_sub(found.uncertain)
-            .max(before.unavailable.min(own.unavailable));
         let unavailable = (idle + self.more.unavailable).min(found.replicas);
         // Pods beyond a budget that was made smaller are lent to nobody.
         let Account { in_use, limits, .. } = &self.account;

@@ -561,6 +561,45 @@ fn l22_replicas_beyond_n_that_wait_for_a_rollout_do_not_lock_it() {
     assert_eq!(decision.state.loans["eu"].revision, "new");
 }
 
+/// The budget is one pod beyond N, and a replica beyond N, which waits for its successor, has it. The successor can't become available
+/// before it is updated.
+#[rstest]
+#[case::what_is_promised_is_available_elsewhere(1, 0, 2, &[("eu", 1, 0)])]
+#[case::or_here_beside_the_broken_pod(3, 2, 3, &[("eu", 1, 0)])]
+#[case::something_is_missing_elsewhere(1, 0, 1, &[])]
+#[case::something_is_missing_here(3, 1, 3, &[])]
+fn l22_a_replica_beyond_n_does_not_lock_the_broken_one_that_it_waits_for(
+    #[case] replicas: u64,
+    #[case] available: u64,
+    #[case] elsewhere: u64,
+    #[case] expected: &[(&str, u64, u64)],
+) {
+    let broken = Deployment {
+        available,
+        updated_available: available,
+        ..old(replicas)
+    };
+    let moved = Deployment {
+        available: elsewhere,
+        updated_available: elsewhere,
+        ..new(elsewhere.max(2), Strategy::WITHOUT_LOAN)
+    };
+    let members = [member("eu", broken), member("us", moved)];
+    let rollout = Rollout {
+        replicas: replicas + moved.replicas - 1,
+        ..rollout(&members, 0, 1)
+    };
+    let decision = step(&rollout, &State::default(), at(0));
+    assert_eq!(lent(&decision), expected);
+    let state = decision.state;
+    let decision = step(&rollout, &state, at(0));
+    let written: Vec<_> = (expected.iter())
+        .map(|&(name, unavailable, surge)| (name, Action::Roll(lends(unavailable, surge))))
+        .collect();
+    assert_eq!(actions(&decision), written);
+    assert_eq!(lent(&decision), expected);
+}
+
 #[test]
 fn l14_a_loan_is_written_at_the_generation_that_it_names() {
     let scaled = Deployment {

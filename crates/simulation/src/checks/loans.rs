@@ -45,9 +45,10 @@ struct Lent<'a> {
 
 impl Lent<'_> {
     /// A loan grows although all loans together are more than the budget. What is unavailable at the moment doesn't matter: it may
-    /// become available, and the loan stays. Only pods without a node may be lent beside it: others run in their place.
+    /// become available, and the loan stays. Only pods without a node may be lent beside it, as others run in their place, and broken ones
+    /// while all that is promised is available beside the loans.
     fn lends_too_much(&self) -> Option<String> {
-        let (mut before, mut after) = (0, 0);
+        let (mut before, mut after, mut guaranteed) = (0, 0, 0);
         let mut grows = false;
         for (member, part) in self.observed.parts(self.name) {
             let since = self.observed.oldest_belief(member);
@@ -62,9 +63,13 @@ impl Lent<'_> {
                 beyond = beyond.min(part.most_without_node_since(since));
             }
             after += new.unavailable.saturating_sub(beyond);
+            let least = part.desired.since(since).min().copied().unwrap_or(0);
+            let (_, most_missing) = part.missing_since(since);
+            guaranteed += least.saturating_sub(new.unavailable.max(most_missing));
         }
         let most = most(self.limits().iter()).unavailable;
-        (grows && after > most.max(before)).then(|| {
+        let is_kept = guaranteed >= self.least_replicas().saturating_sub(most);
+        (grows && after > most.max(before) && !is_kept).then(|| {
             let (name, loans) = (self.name, &self.new.record.loans);
             format!("{name}: {after} pods with a node are lent, {most} may be, {before} were before: {loans:?}")
         })
@@ -76,6 +81,13 @@ impl Lent<'_> {
         specs
             .filter_map(|set| Some(set.rollout.as_ref()?.limits(&set.frs)))
             .collect()
+    }
+
+    /// The fewest replicas that users may want, as far as the controller knows.
+    fn least_replicas(&self) -> u64 {
+        let specs = self.observed.specs(self.name);
+        let replicas = specs.map(|frs| u64::from(frs.replicas));
+        replicas.min().unwrap_or(0)
     }
 
     /// A loan grows although the budget is in use. What is unavailable anyway may be lent in any case.
@@ -113,12 +125,7 @@ impl Lent<'_> {
             before.surge += old.surge.max(reach.surge).max(most_surplus);
             after.surge += new.surge.max(shown(least));
         }
-        let replicas = self
-            .observed
-            .specs(self.name)
-            .map(|frs| u64::from(frs.replicas))
-            .min();
-        let beyond = requested.saturating_sub(replicas.unwrap_or(0));
+        let beyond = requested.saturating_sub(self.least_replicas());
         // Of replicas beyond N any may be unavailable.
         after.unavailable = after.unavailable.saturating_sub(beyond);
         let limits = self.limits();
@@ -157,6 +164,11 @@ impl Lent<'_> {
                 .filter(|loan| !loan.lost)?;
             let new = self.new.record.loans.get(member);
             if new.is_some_and(|loan| loan.lost) || !part.is_ours() {
+                return None;
+            }
+            // The smallest strategy is all that can be left of a loan: the next template ends it with its own.
+            let is_other = new.is_some_and(|loan| loan.revision != old.revision);
+            if is_other && old.strategy.pods() == 1 {
                 return None;
             }
             let left = loan(&self.new, member);

@@ -76,7 +76,12 @@ fn of_owned(observed: &Observed, change: &Change) -> Option<String> {
         controller(change.old.as_ref()),
         controller(change.new.as_ref()),
     );
-    let Some((uid, kind)) = old.or(new) else {
+    let released = || {
+        let uid = &change.old.as_ref()?["metadata"]["uid"];
+        let pod = observed.pods.get(uid.as_str()?)?;
+        pod.released_since(observed.lag.since())
+    };
+    let Some((uid, kind)) = old.or(new).or_else(released) else {
         // A set that was deleted without its pods leaves its PodDisruptionBudget to the next one of its name.
         if change.kind.plural == "poddisruptionbudgets" && change.name.starts_with("lrs-") {
             return None;

@@ -105,6 +105,13 @@ impl Pod {
             .retain(|name, before| ids.get(name).is_none_or(|id| id == before || id.is_null()));
     }
 
+    /// The controller that it had, if it has none, and may have had one then.
+    pub(super) fn released_since(&self, since: Instant) -> Option<(String, String)> {
+        let (before, _) = self.before.as_ref()?;
+        let is_recent = self.controller.is_none() && self.changed >= since;
+        before.clone().filter(|_| is_recent)
+    }
+
     /// Notes the containers whose images were changed.
     fn note_restarts(&mut self, old: &Value, object: &Value) {
         let before = ids(old);
