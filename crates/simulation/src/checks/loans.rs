@@ -63,9 +63,10 @@ impl Lent<'_> {
                 beyond = beyond.min(part.most_without_node_since(since));
             }
             after += new.unavailable.saturating_sub(beyond);
-            let least = part.desired.since(since).min().copied().unwrap_or(0);
-            let (_, most_missing) = part.missing_since(since);
-            guaranteed += least.saturating_sub(new.unavailable.max(most_missing));
+            // As the controller may see it.
+            let desired = part.desired.since(since).max().copied().unwrap_or(0);
+            let (missing, _) = part.missing_since(since);
+            guaranteed += desired.saturating_sub(new.unavailable.max(missing));
         }
         let most = most(self.limits().iter()).unavailable;
         let is_kept = guaranteed >= self.least_replicas().saturating_sub(most);
