@@ -139,6 +139,12 @@ impl RequestObject {
         }
     }
 
+    /// Whether a person has cancelled it. One that was made for a mark goes on while that is there: what it asks of a person, nobody
+    /// could confirm otherwise.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.spec.cancel && !self.follows_its_cause()
+    }
+
     /// Whether the controller of a set has made it, and it only says what the pod or its node asks for.
     pub(crate) fn follows_its_cause(&self) -> bool {
         let owners = self.0.metadata.owner_references.iter().flatten();

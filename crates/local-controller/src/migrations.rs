@@ -109,7 +109,7 @@ impl Migrations {
         let confirmation = request.0.spec.confirmation.as_ref();
         let is_destroyed = confirmation.is_some_and(|of| of.machine_is_destroyed);
         pod.is_destroyed |= is_destroyed;
-        if request.0.spec.cancel {
+        if request.is_cancelled() {
             return;
         }
         if !request.follows_its_cause() {

@@ -36,6 +36,21 @@ pub(crate) fn message(
     state: &MigrationState<'_>,
     unknown_policy: Option<&str>,
 ) -> String {
+    let why = why(request, state, unknown_policy);
+    let goes_on = request.0.spec.cancel && !request.is_cancelled();
+    if !goes_on || state.phase.is_end() || why.is_empty() {
+        return why;
+    }
+    format!(
+        "{why}; spec.cancel has no effect while fedrs.dev/evict, or the state of the node, asks for it"
+    )
+}
+
+fn why(
+    request: &RequestObject,
+    state: &MigrationState<'_>,
+    unknown_policy: Option<&str>,
+) -> String {
     if state.is_stopped {
         return "spec.stopped of the set stops every change of its pods".to_owned();
     }
@@ -54,7 +69,7 @@ pub(crate) fn message(
         MigrationPhase::Placing => {
             "the pod in its place waits for a node: the scheduler keeps trying".to_owned()
         }
-        MigrationPhase::Cancelled if request.0.spec.cancel => "spec.cancel is set".to_owned(),
+        MigrationPhase::Cancelled if request.is_cancelled() => "spec.cancel is set".to_owned(),
         MigrationPhase::Cancelled if state.wait == Some(MigrationWait::CompactionRefused) => {
             "method of the policy: Manual refuses compaction".to_owned()
         }

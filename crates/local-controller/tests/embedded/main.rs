@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
+mod copies;
 mod disruption;
 mod evictions;
 mod faults;

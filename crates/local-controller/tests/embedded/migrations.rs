@@ -465,34 +465,3 @@ async fn m1_pods_move_also_while_no_request_can_be_made() {
         .filter(|write| write.contains("migrationrequests"));
     assert!((8..30).contains(&tried.count()), "{writes:#?}");
 }
-
-/// A controller ends once the pod is removed, before it could say so: the next one sees a copy, and no pod.
-#[tokio::test(start_paused = true)]
-async fn m5_a_migration_that_ends_while_no_controller_runs_is_done() {
-    let mut world = World::running(3, &json!({})).await;
-    let copy = json!({ "method": "Copy", "copy": { "confirmBeforeShutdown": true } });
-    world.create(POLICIES, &policy(&copy)).await;
-    let moved = world.pods().await.remove(0);
-    world.create(REQUESTS, &request("one", &moved.name)).await;
-    reaches(&world, "one", "WaitingForConfirmation").await;
-    let path = format!("{REQUESTS}/one");
-    let confirmed = json!({ "spec": { "shutdownConfirmedBy": "jane" } });
-    world.patch(&path, &confirmed).await;
-    world
-        .wait_until("the pod is removed", 60, async |world: &World| {
-            let pod = world.find(&format!("{PODS}/{}", moved.name)).await;
-            pod.is_none_or(|pod| !pod["metadata"]["deletionTimestamp"].is_null())
-        })
-        .await;
-    world.stop_controller().await;
-    let written = json!({ "status": { "phase": "WaitingForBudget" } });
-    world.patch(&format!("{path}/status"), &written).await;
-    seconds(600).await;
-    world.start_controller();
-    world.settle(3).await;
-    reaches(&world, "one", "Done").await;
-    let status = status(&world, "one").await;
-    let copy = &status["newPod"];
-    let pods = world.pods().await;
-    assert!(pods.iter().any(|pod| pod.name == *copy), "{status:#}");
-}
