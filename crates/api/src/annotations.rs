@@ -15,11 +15,9 @@ pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 pub const EVICT: &str = "fedrs.dev/evict";
 /// On a node: which Maintenance has marked it, as the JSON of a [`MaintenanceMark`](crate::MaintenanceMark) (M9, M15).
 pub const MAINTENANCE: &str = "fedrs.dev/maintenance";
-/// On a LocalReplicaSet, followed by the name of an AvailabilitySet: how many of its pods that one lets be unavailable, as the JSON of a
-/// [`DisruptionLimit`](crate::DisruptionLimit) (A1).
+/// On a LocalReplicaSet, or the PodDisruptionBudget of an AvailabilitySet, followed by the name of an AvailabilitySet: how many of its pods
+/// that one lets be unavailable, as the JSON of a [`DisruptionLimit`](crate::DisruptionLimit) (A1).
 pub const AVAILABILITY_PREFIX: &str = "availability.fedrs.dev/";
-/// On the PodDisruptionBudget of an AvailabilitySet: how often it was written. Grows with each write (A1).
-pub const LIMIT_REVISION: &str = "fedrs.dev/limit-revision";
 /// On a pod template: when its pods are to be replaced, though nothing else in it changes. Set by `kubectl rollout restart`.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// On a LocalReplicaSet that `fedrs lrs rolling-update` brings up in place of another one: which, and to how many replicas.

@@ -43,7 +43,7 @@ closed_set! {
 closed_set! {
     /// What limits evictions in a member.
     pub enum LoanKind {
-        /// The PodDisruptionBudget of the AvailabilitySet.
+        /// The PodDisruptionBudget of the AvailabilitySet, or of one that selects its pods and more.
         PodDisruptionBudget,
         /// A LocalReplicaSet, by its own PodDisruptionBudget.
         LocalReplicaSet,
@@ -272,7 +272,8 @@ pub struct Loan {
     pub revision: i64,
 }
 
-/// The value of an annotation [`availability.fedrs.dev/NAME`](annotations::AVAILABILITY_PREFIX) of a LocalReplicaSet, as JSON.
+/// The value of an annotation [`availability.fedrs.dev/NAME`](annotations::AVAILABILITY_PREFIX) of a LocalReplicaSet, or of the
+/// PodDisruptionBudget of an AvailabilitySet, as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DisruptionLimit {
@@ -302,7 +303,7 @@ impl DisruptionLimit {
         serde_json::to_string(self).expect("a limit is made of strings and numbers")
     }
 
-    /// All limits in the annotations of a LocalReplicaSet, by the name of the AvailabilitySet.
+    /// All limits in the annotations of an object, by the name of the AvailabilitySet.
     #[must_use]
     pub fn all(annotations: Option<&BTreeMap<String, String>>) -> BTreeMap<String, Self> {
         let limits = annotations

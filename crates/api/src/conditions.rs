@@ -357,6 +357,8 @@ closed_set! {
         RequestsRejected,
         /// `EvictionsNotLimited`: PodDisruptionBudgets of others match the pods.
         OtherDisruptionBudget,
+        /// `EvictionsNotLimited`: other AvailabilitySets select some of the pods, and have a PodDisruptionBudget that can't hold for all.
+        OverlappingSets,
         /// `EvictionsNotLimited`: a member has pods of LocalReplicaSets and others, which get no PodDisruptionBudget.
         MixedControllers,
     }

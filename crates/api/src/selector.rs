@@ -1,6 +1,6 @@
 //! Label selectors: validation, string form, and matching.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
@@ -99,6 +99,26 @@ pub fn normalized(selector: &LabelSelector) -> LabelSelector {
             .filter(|labels| !labels.is_empty()),
         match_expressions: (!expressions.is_empty()).then_some(expressions),
     }
+}
+
+/// Whether `narrow` has every requirement of `wide`, however they are written: it selects a part of what `wide` selects, whatever pods
+/// exist. If each contains the other one, they are equal.
+#[must_use]
+pub fn contains(wide: &LabelSelector, narrow: &LabelSelector) -> bool {
+    requirements(wide).is_subset(&requirements(narrow))
+}
+
+/// The key, the operator and the values of each requirement.
+fn requirements(selector: &LabelSelector) -> BTreeSet<(&str, &str, BTreeSet<&str>)> {
+    let of_labels = selector.match_labels.iter().flatten();
+    let of_labels =
+        of_labels.map(|(key, value)| (key.as_str(), "In", BTreeSet::from([value.as_str()])));
+    let expressions = selector.match_expressions.iter().flatten();
+    let of_expressions = expressions.map(|expression| {
+        let values = expression.values.iter().flatten().map(String::as_str);
+        (&*expression.key, &*expression.operator, values.collect())
+    });
+    of_labels.chain(of_expressions).collect()
 }
 
 /// The keys of the labels that `selector` is about.

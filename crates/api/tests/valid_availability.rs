@@ -72,3 +72,20 @@ fn a1_a_limit_that_cannot_be_read_lets_nothing_be_unavailable() {
         expected.map(|(set, of)| (set.to_owned(), of)).into()
     );
 }
+
+#[rstest]
+#[case::itself(json!({ "matchLabels": { "app": "web" } }), true)]
+#[case::one_more_requirement(json!({ "matchLabels": { "app": "web", "tier": "front" } }), true)]
+#[case::as_an_expression(json!({ "matchExpressions": [{ "key": "app", "operator": "In", "values": ["web", "web"] }] }), true)]
+#[case::another_value(json!({ "matchLabels": { "app": "db" } }), false)]
+#[case::more_values(json!({ "matchExpressions": [{ "key": "app", "operator": "In", "values": ["web", "db"] }] }), false)]
+#[case::another_operator(json!({ "matchExpressions": [{ "key": "app", "operator": "NotIn", "values": ["web"] }] }), false)]
+#[case::other_requirements_only(json!({ "matchLabels": { "tier": "front" } }), false)]
+fn a1_a_selector_contains_those_that_have_all_its_requirements(
+    #[case] narrow: Value,
+    #[case] expected: bool,
+) {
+    let wide = serde_json::from_value(json!({ "matchLabels": { "app": "web" } })).unwrap();
+    let narrow = serde_json::from_value(narrow).unwrap();
+    assert_eq!(fedrs_api::selector::contains(&wide, &narrow), expected);
+}

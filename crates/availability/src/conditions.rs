@@ -22,6 +22,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) not_read: BTreeMap<&'a str, &'a str>,
     /// `cluster/name` of PodDisruptionBudgets of others that match pods.
     pub(crate) other_budgets: BTreeSet<String>,
+    /// AvailabilitySets that have a PodDisruptionBudget for some of the pods, and do not contain this one.
+    pub(crate) overlapping: BTreeSet<&'a str>,
+    /// AvailabilitySets whose loans keep the PodDisruptionBudget of this one as it was before its selector changed.
+    pub(crate) awaited: BTreeSet<&'a str>,
     /// Clusters with pods of LocalReplicaSets and others.
     pub(crate) mixed: BTreeSet<&'a str>,
 }
@@ -141,19 +145,26 @@ fn members_reachable(facts: &Facts<'_>) -> Condition {
 
 fn evictions_not_limited(facts: &Facts<'_>) -> Option<Condition> {
     let other = short_list(facts.other_budgets.iter().cloned(), ", ");
-    let mixed = short_list(facts.mixed.iter().map(ToString::to_string), ", ");
-    let (reason, message) = match (other, mixed) {
-        (Some(list), _) => {
-            let message = format!("PodDisruptionBudgets of others match the pods: {list}");
-            (Reason::OtherDisruptionBudget, message)
-        }
-        (None, Some(list)) => {
-            let message = format!(
-                "pods beside those of LocalReplicaSets have no PodDisruptionBudget: {list}"
-            );
-            (Reason::MixedControllers, message)
-        }
-        (None, None) => return None,
+    let names = |of: &BTreeSet<&str>| short_list(of.iter().map(ToString::to_string), ", ");
+    let (reason, message) = if let Some(list) = other {
+        let message = format!("PodDisruptionBudgets of others match the pods: {list}");
+        (Reason::OtherDisruptionBudget, message)
+    } else if let Some(list) = names(&facts.overlapping) {
+        let message = format!(
+            "AvailabilitySets that select some of the pods have a PodDisruptionBudget: {list}; \
+             merge them, or let the selector of one have all requirements of the other one"
+        );
+        (Reason::OverlappingSets, message)
+    } else if let Some(list) = names(&facts.awaited) {
+        let message = format!(
+            "the PodDisruptionBudget has its former selector as long as AvailabilitySets lend by it: {list}"
+        );
+        (Reason::OverlappingSets, message)
+    } else {
+        let list = names(&facts.mixed)?;
+        let message =
+            format!("pods beside those of LocalReplicaSets have no PodDisruptionBudget: {list}");
+        (Reason::MixedControllers, message)
     };
     Some(Condition::new(
         Type::EvictionsNotLimited,

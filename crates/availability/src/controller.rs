@@ -65,6 +65,7 @@ impl AvailabilityController {
             joining_timeout: self.joining_timeout,
             recorder: self.recorder,
             metrics: self.metrics,
+            neighbours: Arc::default(),
             nodes: Mutex::default(),
         });
         let sets = AvailabilitySets {
@@ -88,6 +89,18 @@ impl ObjectTasks for AvailabilitySets {
 
     fn is_own(&self, set: &AvailabilitySet) -> bool {
         set.spec.federation == self.federation
+    }
+
+    fn seen(&self, set: &AvailabilitySet) {
+        self.context.neighbours.put(set);
+    }
+
+    fn gone(&self, set: &AvailabilitySet) {
+        self.context.neighbours.remove(set);
+    }
+
+    fn listed(&self) {
+        self.context.neighbours.set_listed();
     }
 
     fn task(&self, object: Newest<AvailabilitySet>) -> impl Future<Output = ()> + Send + 'static {

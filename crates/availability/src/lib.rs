@@ -7,6 +7,7 @@
 //!                                          members <-- Request, each names the version that it replaces
 //!
 //! plan():  parts     the pods of a member, and what limits their evictions: a PodDisruptionBudget, or LocalReplicaSets
+//!          carriers  whose PodDisruptionBudget, if sets select the same pods
 //!          verdict   A1: whether the set is available, and can be
 //!          domains   A2: what would happen if a node, a rack, a zone or a cluster failed
 //!          loans     what each part may lose by evictions and updates
@@ -17,13 +18,17 @@
 
 pub mod rbac;
 
+mod budget_part;
+mod carriers;
 mod conditions;
 mod controller;
 mod domains;
 mod events;
+mod limited;
 mod loans;
 mod look;
 mod metrics;
+mod neighbours;
 mod observed;
 mod own;
 mod parts;
@@ -34,6 +39,10 @@ mod verdict;
 
 #[cfg(test)]
 mod loan_tests;
+#[cfg(test)]
+mod overlap_property_tests;
+#[cfg(test)]
+mod overlap_tests;
 #[cfg(test)]
 mod plan_tests;
 #[cfg(test)]

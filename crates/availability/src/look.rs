@@ -21,8 +21,9 @@ use tokio::{
 
 use crate::{
     metrics::{AvailabilityMetrics, Counted},
+    neighbours::{AllNeighbours, Neighbours},
     observed::Seen,
-    own::Request,
+    own::{Own, Request},
     plan::{FinalizerChange, Input, PERIOD, Plan, plan},
     read::{self, NodeCache, Question},
 };
@@ -33,6 +34,8 @@ pub(crate) const PATH: &str = "/apis/fedrs.dev/v1alpha1/availabilitysets";
 const MEMBERS_AT_A_TIME: usize = 16;
 /// The pause while clients of members are being made.
 const JOINING_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after other AvailabilitySets have changed while members were read.
+const CHANGED_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the tasks of all AvailabilitySets share.
 pub(crate) struct Context {
@@ -45,6 +48,8 @@ pub(crate) struct Context {
     pub(crate) joining_timeout: Duration,
     pub(crate) recorder: EventRecorder,
     pub(crate) metrics: AvailabilityMetrics,
+    /// All AvailabilitySets.
+    pub(crate) neighbours: Arc<AllNeighbours>,
     /// The nodes of members, by name.
     pub(crate) nodes: Mutex<BTreeMap<String, Arc<NodeCache>>>,
 }
@@ -76,6 +81,8 @@ impl AvailabilityTask {
     /// Looks at the members when the set changes, and when something is due. Never ends.
     pub(crate) async fn run(mut self) {
         let mut changes = self.object.subscribe();
+        // A loan of a set that is not listed yet would seem to be nobody's.
+        self.context.neighbours.listed().await;
         loop {
             changes.mark_unchanged();
             let next = self.look().await;
@@ -96,10 +103,18 @@ impl AvailabilityTask {
         if may_wait && access.values().any(is_joining) {
             return Some(JOINING_PAUSE);
         }
-        let seen = self.observe(&set, &access).await;
+        let all = &self.context.neighbours;
+        let namespace = set.namespace().unwrap_or_default();
+        let neighbours = all.of(&namespace);
+        let seen = self.observe(&set, &neighbours, &access).await;
+        if all.of(&namespace) != neighbours {
+            // What was read may have loans of sets that are new.
+            return Some(CHANGED_PAUSE);
+        }
         let plan = plan(&Input {
             set: &set,
             federation: &self.context.federation,
+            neighbours: &neighbours,
             seen: &seen,
             rejected: &self.rejected,
             now: self.context.clock.machine(),
@@ -117,11 +132,11 @@ impl AvailabilityTask {
     async fn observe(
         &self,
         set: &AvailabilitySet,
+        neighbours: &Neighbours,
         access: &BTreeMap<String, Access>,
     ) -> BTreeMap<String, Seen> {
-        let namespace = set.namespace().unwrap_or_default();
         let question = &Question {
-            namespace: &namespace,
+            own: &Own::of(set, &self.context.federation, neighbours),
             selector: &set.spec.selector,
             timeout: self.context.call_timeout,
         };

@@ -17,6 +17,8 @@ pub(crate) struct Observed {
     pub(crate) budgets: Vec<Budget>,
     /// The pods that the selector selects.
     pub(crate) pods: Vec<Pod>,
+    /// Those of the PodDisruptionBudget of a set that contains this one, if there is one.
+    pub(crate) covering: Vec<Pod>,
     pub(crate) nodes: Arc<BTreeMap<String, Node>>,
 }
 
@@ -76,6 +78,13 @@ impl Meta {
         let owner = self.owner_references.iter().find(is_local_set)?;
         Some(&owner.name)
     }
+
+    /// The limit of the AvailabilitySet with this name.
+    pub(crate) fn limit_of(&self, set: &str) -> Option<DisruptionLimit> {
+        let key = [annotations::AVAILABILITY_PREFIX, set].concat();
+        let annotation = self.annotations.get(&key)?;
+        Some(DisruptionLimit::parse(annotation))
+    }
 }
 
 fn annotations_of_fedrs<'de, D: Deserializer<'de>>(
@@ -83,8 +92,7 @@ fn annotations_of_fedrs<'de, D: Deserializer<'de>>(
 ) -> Result<BTreeMap<String, String>, D::Error> {
     let mut all: BTreeMap<String, String> = null_as_default(from)?;
     all.retain(|key, value| {
-        let is_ours =
-            key == annotations::LIMIT_REVISION || key.starts_with(annotations::AVAILABILITY_PREFIX);
+        let is_ours = key.starts_with(annotations::AVAILABILITY_PREFIX);
         is_ours && value.len() <= DisruptionLimit::BYTES_MAX
     });
     Ok(all)
@@ -236,17 +244,13 @@ impl Budget {
             && self.status.disrupted_pods.is_empty()
     }
 
-    pub(crate) fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let matching = self.spec.selector.as_ref();
         matching.is_some_and(|matching| selector::matches(matching, labels))
     }
 
-    /// The number of its last write.
-    pub(crate) fn revision(&self) -> i64 {
-        let revision = self.metadata.annotations.get(annotations::LIMIT_REVISION);
-        revision
-            .and_then(|text| text.parse().ok())
-            .unwrap_or_default()
+    pub(crate) fn matches_any(&self, pods: &[&Pod]) -> bool {
+        pods.iter().any(|pod| self.matches(&pod.metadata.labels))
     }
 }
 
@@ -308,13 +312,6 @@ pub(crate) struct LocalStatus {
 }
 
 impl LocalSet {
-    /// The limit of the AvailabilitySet with this name.
-    pub(crate) fn limit_of(&self, set: &str) -> Option<DisruptionLimit> {
-        let key = [annotations::AVAILABILITY_PREFIX, set].concat();
-        let annotation = self.metadata.annotations.get(&key)?;
-        Some(DisruptionLimit::parse(annotation))
-    }
-
     /// Its pods that are to be evicted or updated.
     pub(crate) fn waiting(&self) -> u32 {
         let LocalSpec {

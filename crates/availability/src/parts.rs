@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! pods of a LocalReplicaSet   one part each: it has a PodDisruptionBudget, and keeps to the limit in its annotation
-//! all other pods              one part: the PodDisruptionBudget of the AvailabilitySet, unless the pods have another, or there are
-//!                             LocalReplicaSets as well: the API server evicts no pod that two of them match
+//! all other pods              one part: the PodDisruptionBudget of the AvailabilitySet, or of one that contains it, unless the pods have
+//!                             another, or there are LocalReplicaSets as well: the API server evicts no pod that two of them match
 //! ```
 
 use std::collections::BTreeMap;
@@ -11,10 +11,13 @@ use std::collections::BTreeMap;
 use fedrs_api::{Loan, LoanKind, ValidAvailabilitySet, selector};
 
 use crate::{
+    budget_part,
+    carriers::Carriers,
     domains::{Place, number},
-    loans::{Limit, Part},
+    limited::{MemberPart, Pods, Written, limited, recorded},
+    loans::Part,
     observed::{Budget, LocalSet, Node, Observed, Pod},
-    own::{Own, Target, is_intact},
+    own::{Own, Target},
 };
 
 /// What a member shows.
@@ -27,61 +30,16 @@ pub(crate) struct Member<'a> {
     pub(crate) nodes: Vec<Place>,
     /// A PodDisruptionBudget of others that matches pods.
     pub(crate) other_budget: Option<&'a str>,
+    /// An AvailabilitySet that has one for some of the pods.
+    pub(crate) overlapping: Option<&'a str>,
+    /// The AvailabilitySets whose loans keep the PodDisruptionBudget of this one as it is.
+    pub(crate) awaited: Vec<String>,
     /// Whether pods of LocalReplicaSets and others are mixed.
     pub(crate) is_mixed: bool,
     /// What has to be removed.
     pub(crate) obsolete: Vec<Target<'a>>,
-}
-
-/// A part, and what limits it.
-#[derive(Clone, Debug)]
-pub(crate) struct MemberPart<'a> {
-    pub(crate) part: Part,
-    /// `None` if nothing of ours does.
-    pub(crate) target: Option<Target<'a>>,
-    /// The number of the last write that may have been sent.
-    pub(crate) revision: i64,
-}
-
-/// The pods of a part.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pods {
-    live: u64,
-    reachable: u64,
-    /// On nodes that have to be left.
-    to_leave: u64,
-    /// Those that do not count.
-    disabled: u64,
-}
-
-impl Pods {
-    fn of<'p>(pods: impl Iterator<Item = &'p Pod>, nodes: &BTreeMap<String, Node>) -> Self {
-        let mut this = Self::default();
-        for pod in pods.filter(|pod| pod.is_live()) {
-            if !pod.is_enabled() {
-                this.disabled += 1;
-                continue;
-            }
-            let is_reachable = pod.is_reachable(nodes);
-            let leaves = nodes.get(pod.node()).is_some_and(Node::is_to_be_left);
-            this.live += 1;
-            this.reachable += u64::from(is_reachable);
-            this.to_leave += u64::from(is_reachable && leaves);
-        }
-        this
-    }
-
-    /// The part with these pods, of which as many are `expected` to exist.
-    fn part(self, expected: u64) -> Part {
-        let pods = self.live.max(expected.saturating_sub(self.disabled));
-        Part {
-            pods,
-            unreachable: pods - self.reachable,
-            exposure: pods,
-            wanted: self.to_leave,
-            limit: None,
-        }
-    }
+    /// What will have to be.
+    pub(crate) former: Vec<&'a Budget>,
 }
 
 /// What a member shows of the set; `loans` is what was recorded of it.
@@ -107,21 +65,18 @@ pub(crate) fn of<'a>(
             .collect(),
         ..Member::default()
     };
-    let others_budget = |pods: &[&Pod]| others_budget(observed, own, pods);
     for set in &observed.sets {
         let pods = by_set.remove(&*set.metadata.name).unwrap_or_default();
         let labels = &set.spec.template.metadata.labels;
         if pods.is_empty() && !selector::matches(&valid.selector, labels) {
-            let is_limited = own.limit_of(set).is_some();
+            let is_limited = own.limit_on(&set.metadata).is_some();
             (member.obsolete).extend(is_limited.then_some(Target::LocalSet(set)));
             continue;
         }
-        let other = others_budget(&pods);
-        member.other_budget = member
-            .other_budget
-            .or(other.map(|budget| &*budget.metadata.name));
+        let other = others_budget(observed, own, &pods);
+        member.report(other, own);
         let recorded = recorded(loans, LoanKind::LocalReplicaSet, &set.metadata.name);
-        let part = Pods::of(pods.into_iter(), &observed.nodes).part(set.spec.replicas.into());
+        let part = Pods::of(pods, &observed.nodes).part(set.spec.replicas.into());
         let part = if own.is_of_another(set) {
             MemberPart {
                 part,
@@ -135,38 +90,60 @@ pub(crate) fn of<'a>(
     }
     // Pods whose set is gone are left to nobody.
     others.extend(by_set.into_values().flatten());
-    let budget = observed
-        .budgets
-        .iter()
-        .find(|budget| own.has_budget(budget));
-    let has_sets = member.parts.iter().any(|of| of.part.pods > 0);
-    let other = others_budget(&others);
-    member.other_budget = member
-        .other_budget
-        .or(other.map(|budget| &*budget.metadata.name));
-    member.is_mixed = has_sets && others.iter().any(|pod| pod.is_live() && pod.is_enabled());
-    let expected = budget.map_or(0, |budget| budget.status.expected_pods);
-    let pods = Pods::of(others.into_iter(), &observed.nodes);
-    if has_sets || other.is_some() {
-        (member.obsolete).extend(budget.map(|budget| Target::Budget(Some(budget))));
-        let part = MemberPart {
-            part: Part {
-                // Evictions that nothing of ours limits are shown by a condition.
-                exposure: 0,
-                ..pods.part(0)
-            },
-            target: None,
-            revision: 0,
-        };
-        if part.part.pods > 0 {
-            member.parts.push(with_other(part, other));
-        }
-    } else if budget.is_some() || pods.live > 0 {
-        let recorded = recorded(loans, LoanKind::PodDisruptionBudget, &own.budget_name());
-        let part = of_budget(pods.part(expected), budget, valid, recorded);
-        member.parts.push(part);
-    }
+    member.add_others(&others, observed, own, valid, loans);
     member
+}
+
+impl<'a> Member<'a> {
+    /// The pods that no LocalReplicaSet limits.
+    fn add_others(
+        &mut self,
+        pods: &[&Pod],
+        observed: &'a Observed,
+        own: &Own<'_>,
+        valid: &ValidAvailabilitySet,
+        loans: &[Loan],
+    ) {
+        let has_sets = self.parts.iter().any(|of| of.part.pods > 0);
+        self.is_mixed = has_sets && pods.iter().any(|pod| pod.is_live() && pod.is_enabled());
+        let carriers = Carriers::of(&observed.budgets, own, &valid.selector);
+        let other = if has_sets {
+            others_budget(observed, own, pods)
+        } else {
+            carriers.blocking(&observed.budgets, (own, &valid.selector), pods)
+        };
+        self.report(other, own);
+        let lent_by = |budget: &'a Budget| Target::Budget(Some(budget));
+        if has_sets || other.is_some() {
+            (self.obsolete).extend(own.lent(&observed.budgets).map(lent_by));
+            let part = MemberPart {
+                part: Part {
+                    // Evictions that nothing of ours limits are shown by a condition.
+                    exposure: 0,
+                    ..Pods::of(pods.iter().copied(), &observed.nodes).part(0)
+                },
+                target: None,
+                revision: 0,
+            };
+            if part.part.pods > 0 {
+                self.parts.push(with_other(part, other));
+            }
+            return;
+        }
+        let of = budget_part::of(pods, (observed, carriers), own, valid, loans);
+        self.parts.extend(of.part);
+        self.obsolete.extend(of.obsolete.into_iter().map(lent_by));
+        self.former = of.former;
+        self.awaited = of.awaited;
+    }
+
+    /// Remembers why evictions are not limited.
+    fn report(&mut self, other: Option<&'a Budget>, own: &Own<'_>) {
+        let owner = other.and_then(|budget| own.owner_of(budget));
+        self.overlapping = self.overlapping.or(owner);
+        let other = other.filter(|_| owner.is_none());
+        self.other_budget = self.other_budget.or(other.map(|of| &*of.metadata.name));
+    }
 }
 
 /// The PodDisruptionBudget of others that matches one of the pods.
@@ -174,7 +151,7 @@ fn others_budget<'a>(observed: &'a Observed, own: &Own<'_>, pods: &[&Pod]) -> Op
     let mut budgets = observed.budgets.iter();
     budgets.find(|budget| {
         let is_other = !own.has_budget(budget) && budget.metadata.local_set().is_none();
-        is_other && pods.iter().any(|pod| budget.matches(&pod.metadata.labels))
+        is_other && budget.matches_any(pods)
     })
 }
 
@@ -190,75 +167,6 @@ fn with_other<'a>(mut part: MemberPart<'a>, other: Option<&Budget>) -> MemberPar
     part
 }
 
-fn recorded<'l>(loans: &'l [Loan], kind: LoanKind, name: &str) -> Option<&'l Loan> {
-    let mut loans = loans.iter();
-    loans.find(|loan| loan.kind == kind && loan.name == name)
-}
-
-/// What was written, in what state, and what of it is still to be counted.
-struct Written {
-    max_unavailable: u64,
-    revision: i64,
-    /// Whether the member has observed it, and what was granted before is seen.
-    is_settled: bool,
-    /// What the member grants at most if so.
-    grants: u64,
-}
-
-/// The limit and the exposure of a part with this record.
-fn limited<'a>(
-    part: Part,
-    target: Target<'a>,
-    written: Option<Written>,
-    recorded: Option<&Loan>,
-) -> MemberPart<'a> {
-    let last = recorded.map_or(0, |loan| loan.revision);
-    let lent = recorded.map_or(0, |loan| loan.max_unavailable.try_into().unwrap_or(0));
-    let revision = written
-        .as_ref()
-        .map_or(last, |written| written.revision.max(last));
-    let is_last = written
-        .as_ref()
-        .is_some_and(|written| written.revision >= last);
-    let exposure = match &written {
-        None => part.pods,
-        Some(written) if is_last && written.is_settled => written.grants,
-        Some(written) => written.grants.max(lent),
-    };
-    let limit = Limit {
-        max_unavailable: written.map(|written| written.max_unavailable),
-        is_last,
-    };
-    MemberPart {
-        part: Part {
-            exposure: exposure.min(part.pods),
-            limit: Some(limit),
-            ..part
-        },
-        target: Some(target),
-        revision,
-    }
-}
-
-fn of_budget<'a>(
-    part: Part,
-    budget: Option<&'a Budget>,
-    valid: &ValidAvailabilitySet,
-    recorded: Option<&Loan>,
-) -> MemberPart<'a> {
-    let intact = budget.filter(|budget| is_intact(budget, valid));
-    let written = intact.and_then(|budget| {
-        let max_unavailable = budget.spec.max_unavailable.as_u64()?;
-        Some(Written {
-            max_unavailable,
-            revision: budget.revision(),
-            is_settled: budget.is_settled(),
-            grants: max_unavailable,
-        })
-    });
-    limited(part, Target::Budget(budget), written, recorded)
-}
-
 fn of_local_set<'a>(
     part: Part,
     set: &'a LocalSet,
@@ -271,9 +179,10 @@ fn of_local_set<'a>(
     let budget = budgets.find(|budget| budget.metadata.local_set() == name);
     let status = &set.status;
     let begun = u64::from(status.unavailable) + u64::from(status.evictable);
-    let written = own.limit_of(set).map(|limit| Written {
+    let written = own.limit_on(&set.metadata).map(|limit| Written {
         max_unavailable: limit.max_unavailable.into(),
         revision: limit.revision,
+        is_intact: true,
         is_settled: own.seen_revision(set) == Some(limit.revision)
             && budget.is_none_or(Budget::is_settled),
         grants: begun.max(limit.max_unavailable.into()),
@@ -316,7 +225,11 @@ impl Member<'_> {
     pub(crate) fn loans(&self, own: &Own<'_>, writes: &[Option<u64>]) -> Vec<Loan> {
         let loan = |(of, write): (&MemberPart<'_>, &Option<u64>)| {
             let (kind, name) = match of.target? {
-                Target::Budget(_) => (LoanKind::PodDisruptionBudget, own.budget_name()),
+                Target::Budget(budget) => {
+                    let name = budget.map(|budget| budget.metadata.name.clone());
+                    let name = name.unwrap_or_else(|| own.budget_name());
+                    (LoanKind::PodDisruptionBudget, name)
+                }
                 Target::LocalSet(set) => (LoanKind::LocalReplicaSet, set.metadata.name.clone()),
             };
             Some(Loan {

@@ -24,8 +24,9 @@ use crate::{
     domains::{self, number},
     events,
     loans::{self, Part},
+    neighbours::Neighbours,
     observed::Seen,
-    own::{Own, Request},
+    own::{Own, Request, Target},
     parts::{self, Member},
     turn,
     verdict::{Counts, Verdict},
@@ -42,6 +43,8 @@ pub(crate) struct Input<'a> {
     pub(crate) set: &'a AvailabilitySet,
     /// The id of the federation.
     pub(crate) federation: &'a str,
+    /// All AvailabilitySets of the namespace and federation, as they were while the members were read.
+    pub(crate) neighbours: &'a Neighbours,
     /// What is known of each member, by name.
     pub(crate) seen: &'a BTreeMap<String, Seen>,
     /// The members that rejected the last request, and why.
@@ -124,7 +127,7 @@ fn not_accepted(input: &Input<'_>, errors: &str, previous: &AvailabilitySetStatu
 
 /// What was lent is removed from all members; the finalizer last.
 fn removal(input: &Input<'_>, previous: &AvailabilitySetStatus) -> Plan {
-    let own = Own::of(input.set, input.federation);
+    let own = Own::of(input.set, input.federation, input.neighbours);
     let mut requests = BTreeMap::new();
     let mut left = Vec::new();
     for cluster in previous.clusters.iter().filter(|of| !of.loans.is_empty()) {
@@ -179,7 +182,7 @@ impl<'a> Planner<'a> {
         valid: &'a ValidAvailabilitySet,
         previous: &'a AvailabilitySetStatus,
     ) -> Self {
-        let own = Own::of(input.set, input.federation);
+        let own = Own::of(input.set, input.federation, input.neighbours);
         let (mut members, mut others) = (BTreeMap::new(), BTreeMap::new());
         for (name, seen) in input.seen {
             let before = recorded(previous, name);
@@ -290,10 +293,9 @@ impl<'a> Planner<'a> {
     fn left(&self, name: &str, member: &Member<'_>) -> Vec<Loan> {
         let before = recorded(self.previous, name);
         let loans = before.into_iter().flat_map(|cluster| &cluster.loans);
-        let is_left = |loan: &&Loan| {
-            let mut obsolete = member.obsolete.iter();
-            obsolete.any(|of| of.lends(loan))
-        };
+        let former = member.former.iter().map(|of| Target::Budget(Some(of)));
+        let all: Vec<_> = member.obsolete.iter().copied().chain(former).collect();
+        let is_left = |loan: &&Loan| all.iter().any(|of| of.lends(loan));
         loans.filter(is_left).cloned().collect()
     }
 
@@ -330,13 +332,15 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn facts(&self, counts: Counts, verdict: Verdict) -> Facts<'a> {
+    fn facts(&self, counts: Counts, verdict: Verdict) -> Facts<'_> {
         let mut facts = Facts {
             counts,
             verdict,
             away: BTreeMap::new(),
             not_read: BTreeMap::new(),
             other_budgets: BTreeSet::new(),
+            overlapping: BTreeSet::new(),
+            awaited: BTreeSet::new(),
             mixed: BTreeSet::new(),
         };
         for (name, seen) in self.input.seen {
@@ -351,6 +355,8 @@ impl<'a> Planner<'a> {
         for (name, member) in &self.members {
             let other = member.other_budget.iter();
             (facts.other_budgets).extend(other.map(|budget| format!("{name}/{budget}")));
+            facts.overlapping.extend(member.overlapping);
+            (facts.awaited).extend(member.awaited.iter().map(String::as_str));
             (facts.mixed).extend(member.is_mixed.then_some(*name));
         }
         facts

@@ -13,7 +13,11 @@ use reflector::Collection;
 use serde::de::DeserializeOwned;
 use tokio::{sync::Mutex, time::Instant};
 
-use crate::observed::{Budget, Meta, Node, Observed, Pod};
+use crate::{
+    carriers,
+    observed::{Budget, Meta, Node, Observed, Pod},
+    own::{Own, with_disabled},
+};
 
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "pods";
@@ -34,7 +38,8 @@ const LABEL_BYTES_MAX: usize = 63;
 
 /// What is asked for.
 pub(crate) struct Question<'a> {
-    pub(crate) namespace: &'a str,
+    /// Whose pods, beside those of others.
+    pub(crate) own: &'a Own<'a>,
     pub(crate) selector: &'a LabelSelector,
     pub(crate) timeout: Duration,
 }
@@ -99,7 +104,7 @@ pub(crate) async fn observe(
     cache: &NodeCache,
 ) -> Result<Observed, ReadError> {
     let lists = Lists::new(client, question.timeout);
-    let namespace = question.namespace;
+    let namespace = &question.own.namespace;
     let nodes = cache.get(&lists, domain_labels).await?;
     let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/{SETS}");
     // Only clusters with a controller of LocalReplicaSets have the CRD.
@@ -110,18 +115,27 @@ pub(crate) async fn observe(
     let path = format!("/apis/policy/v1/namespaces/{namespace}/{BUDGETS}");
     let budgets: Vec<Budget> = all(&lists, Collection::all(path), (BUDGETS, OBJECTS_MAX)).await?;
     let path = format!("/api/v1/namespaces/{namespace}/{PODS}");
-    let selected = Collection::with_labels(path, selector::to_text(question.selector));
     let keys = label_keys(&budgets);
-    let keep = |mut pod: Pod| {
-        keep_labels(&mut pod.metadata, &keys);
-        Some(pod)
+    let list_pods = async |selector: &LabelSelector| {
+        let selected = Collection::with_labels(path.clone(), selector::to_text(selector));
+        let keep = |mut pod: Pod| {
+            keep_labels(&mut pod.metadata, &keys);
+            Some(pod)
+        };
+        let limit = KeptLimit::new(PODS, PODS_MAX);
+        lists.list(selected, &limit, keep).await
     };
-    let limit = KeptLimit::new(PODS, PODS_MAX);
-    let pods = lists.list(selected, &limit, keep).await?;
+    let covering = carriers::covering(&budgets, question.own, question.selector);
+    let covering = match covering.and_then(|budget| budget.spec.selector.as_ref()) {
+        Some(wide) => list_pods(&with_disabled(wide)).await?,
+        None => Vec::new(),
+    };
+    let pods = list_pods(question.selector).await?;
     Ok(Observed {
         sets,
         budgets,
         pods,
+        covering,
         nodes,
     })
 }

@@ -2,14 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedrs_api::{AvailabilitySet, AvailabilitySetStatus, finalizers, selector};
+use fedrs_api::{AvailabilitySet, AvailabilitySetStatus, DisruptionLimit, finalizers, selector};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    observed::{Node, Observed, Pod, Seen},
-    own::Request,
+    carriers,
+    neighbours::{AllNeighbours, Neighbours},
+    observed::{Budget, Node, Observed, Pod, Seen},
+    own::{Own, Request, with_disabled},
     plan::{FinalizerChange, Input, Plan, plan},
 };
 
@@ -23,11 +25,16 @@ pub(crate) struct Member {
     pub(crate) pods: Objects,
     pub(crate) budgets: Objects,
     pub(crate) sets: Objects,
+    /// Pods that controllers have not created yet.
+    pub(crate) missing: Objects,
     pub(crate) is_away: bool,
 }
 
 pub(crate) struct World {
+    /// The set that is looked at.
     pub(crate) set: AvailabilitySet,
+    /// The other ones of the namespace, by name.
+    pub(crate) others: BTreeMap<String, AvailabilitySet>,
     pub(crate) members: BTreeMap<String, Member>,
     /// Whether the object has disappeared.
     pub(crate) is_gone: bool,
@@ -55,13 +62,9 @@ impl World {
 
     /// The same without pods.
     pub(crate) fn empty(budget: &Value) -> Self {
-        let object = json!({
-            "apiVersion": "fedrs.dev/v1alpha1", "kind": "AvailabilitySet",
-            "metadata": { "name": "web", "namespace": "shop", "uid": "own", "generation": 1 },
-            "spec": { "selector": { "matchLabels": { "app": "web" } }, "budget": budget },
-        });
         let mut this = Self {
-            set: serde_json::from_value(object).unwrap(),
+            set: set("web", &json!({ "app": "web" }), budget),
+            others: BTreeMap::new(),
             members: BTreeMap::new(),
             is_gone: false,
             events: Vec::new(),
@@ -91,11 +94,22 @@ impl World {
 
     /// A ready pod, of a LocalReplicaSet if it has one.
     pub(crate) fn put_pod(&mut self, member: &str, name: &str, node: &str, set: Option<&str>) {
+        self.put_pod_with(member, name, node, (&json!({ "app": "web" }), set));
+    }
+
+    /// The same with other labels.
+    pub(crate) fn put_pod_with(
+        &mut self,
+        member: &str,
+        name: &str,
+        node: &str,
+        (labels, set): (&Value, Option<&str>),
+    ) {
         let owners = set.map(|set| {
             json!([{ "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet", "name": set, "controller": true }])
         });
         let pod = json!({
-            "metadata": { "name": name, "labels": { "app": "web" }, "ownerReferences": owners },
+            "metadata": { "name": name, "labels": labels, "ownerReferences": owners },
             "spec": { "nodeName": node },
             "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] },
         });
@@ -126,34 +140,68 @@ impl World {
         pod["status"]["conditions"][0]["status"] = json!(status);
     }
 
-    fn observe(&self, member: &Member) -> Observed {
+    /// Adds a set to the namespace.
+    pub(crate) fn add(&mut self, set: AvailabilitySet) {
+        self.others.insert(set.metadata.name.clone().unwrap(), set);
+    }
+
+    /// From now on, the set of this name is looked at.
+    pub(crate) fn turn_to(&mut self, name: &str) {
+        if let Some(set) = self.others.remove(name) {
+            let before = std::mem::replace(&mut self.set, set);
+            self.add(before);
+        }
+    }
+
+    fn neighbours(&self) -> Arc<Neighbours> {
+        let all = AllNeighbours::default();
+        self.others
+            .values()
+            .chain([&self.set])
+            .for_each(|set| all.put(set));
+        all.of("shop")
+    }
+
+    fn observe(&self, member: &Member, neighbours: &Neighbours) -> Observed {
         let selector = &self.set.spec.selector;
-        let mut pods: Vec<Pod> = all(&member.pods);
-        pods.retain(|pod| selector::matches(selector, &pod.metadata.labels));
+        let select = |selector: &_| {
+            let mut pods: Vec<Pod> = all(&member.pods);
+            pods.retain(|pod| selector::matches(selector, &pod.metadata.labels));
+            pods
+        };
+        let pods = select(selector);
+        let budgets: Vec<Budget> = all(&member.budgets);
+        let own = Own::of(&self.set, "f", neighbours);
+        let covering = carriers::covering(&budgets, &own, selector);
+        let covering = covering.and_then(|budget| budget.spec.selector.as_ref());
+        let covering = covering.map_or_else(Vec::new, |wide| select(&with_disabled(wide)));
         let nodes: Vec<Node> = all(&member.nodes);
         let nodes = nodes
             .into_iter()
             .map(|node| (node.metadata.name.clone(), node));
         Observed {
             sets: all(&member.sets),
-            budgets: all(&member.budgets),
+            budgets,
             pods,
+            covering,
             nodes: Arc::new(nodes.collect()),
         }
     }
 
     pub(crate) fn plan(&self) -> Plan {
+        let neighbours = self.neighbours();
         let seen = self.members.iter().map(|(name, member)| {
             let seen = if member.is_away {
                 Seen::Away("no answer".to_owned())
             } else {
-                Seen::Observed(self.observe(member))
+                Seen::Observed(self.observe(member, &neighbours))
             };
             (name.clone(), seen)
         });
         plan(&Input {
             set: &self.set,
             federation: "f",
+            neighbours: &neighbours,
             seen: &seen.collect(),
             rejected: &BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
@@ -162,9 +210,18 @@ impl World {
 
     /// Carries out one plan. Returns whether anything was written.
     pub(crate) fn step(&mut self) -> bool {
+        let (has_written, requests) = self.look();
+        let has_requests = !requests.is_empty();
+        for (member, request) in requests {
+            assert!(self.send(&member, request), "it names what it replaces");
+        }
+        has_written || has_requests
+    }
+
+    /// Carries out one plan on the host. Returns whether anything was written, and the requests to members.
+    pub(crate) fn look(&mut self) -> (bool, Vec<(String, Request)>) {
         let plan = self.plan();
         let has_status = self.set.status.as_ref() != Some(&plan.status);
-        let writes = plan.finalizer.is_some() || has_status || !plan.requests.is_empty();
         if plan.finalizer == Some(FinalizerChange::Add) {
             self.set.metadata.finalizers = Some(vec![finalizers::AVAILABILITY_SET.to_owned()]);
         }
@@ -173,19 +230,21 @@ impl World {
                 .extend(plan.events.iter().map(|event| event.reason));
         }
         self.set.status = Some(plan.status);
-        for (member, requests) in plan.requests {
-            for request in requests {
-                self.send(&member, request);
-            }
-        }
         if plan.finalizer == Some(FinalizerChange::Remove) {
             self.set.metadata.finalizers = None;
             self.is_gone = true;
         }
-        writes
+        let of_member = |(member, requests): (String, Vec<Request>)| {
+            requests
+                .into_iter()
+                .map(move |request| (member.clone(), request))
+        };
+        let requests = plan.requests.into_iter().flat_map(of_member).collect();
+        (plan.finalizer.is_some() || has_status, requests)
     }
 
-    fn send(&mut self, member: &str, request: Request) {
+    /// A request arrives. Returns whether what it names was there.
+    pub(crate) fn send(&mut self, member: &str, request: Request) -> bool {
         self.version += 1;
         let version = json!(self.version.to_string());
         let member = self.member(member);
@@ -196,23 +255,24 @@ impl World {
                 body["metadata"]["resourceVersion"] = version;
                 body["metadata"]["generation"] = json!(1);
                 let name = body["metadata"]["name"].as_str().unwrap().to_owned();
-                assert!(member.budgets.insert(name, body).is_none());
+                let is_new = !member.budgets.contains_key(&name);
+                member.budgets.entry(name).or_insert(body);
+                is_new
             }
             Request::Patch { path, body } => {
-                let budget = member.budgets.get_mut(&name(&path)).unwrap();
-                for operation in body.as_array().unwrap() {
-                    let path = operation["path"].as_str().unwrap();
-                    if operation["op"] == "test" {
-                        assert_eq!(budget.pointer(path), Some(&operation["value"]));
-                    } else {
-                        let (parent, field) = path.rsplit_once('/').unwrap();
-                        budget.pointer_mut(parent).unwrap()[field.replace("~1", "/")] =
-                            operation["value"].clone();
-                    }
+                let Some(before) = member.budgets.get_mut(&name(&path)) else {
+                    return false;
+                };
+                let Some(mut after) = patched(before, &body) else {
+                    return false;
+                };
+                after["metadata"]["resourceVersion"] = version;
+                if after["spec"] != before["spec"] {
+                    let generation = before["metadata"]["generation"].as_i64().unwrap();
+                    after["metadata"]["generation"] = json!(generation + 1);
                 }
-                budget["metadata"]["resourceVersion"] = version;
-                let generation = budget["metadata"]["generation"].as_i64().unwrap();
-                budget["metadata"]["generation"] = json!(generation + 1);
+                *before = after;
+                true
             }
             Request::MergePatch { path, body } => {
                 let set = member.sets.get_mut(&name(&path)).unwrap();
@@ -225,11 +285,16 @@ impl World {
                     }
                 }
                 set["metadata"]["resourceVersion"] = version;
+                true
             }
             Request::Delete { path, body } => {
-                let gone = member.budgets.remove(&name(&path)).unwrap();
-                let preconditions = &body["preconditions"];
-                assert_eq!(preconditions["uid"], gone["metadata"]["uid"]);
+                let name = name(&path);
+                let preconditions = body["preconditions"].as_object().unwrap();
+                let is_it = member.budgets.get(&name).is_some_and(|budget| {
+                    let mut preconditions = preconditions.iter();
+                    preconditions.all(|(field, value)| budget["metadata"][field] == *value)
+                });
+                is_it && member.budgets.remove(&name).is_some()
             }
         }
     }
@@ -237,14 +302,7 @@ impl World {
     /// The controllers of the members have observed what is written.
     pub(crate) fn observe_all(&mut self) {
         for member in self.members.values_mut() {
-            let pods: Vec<Pod> = all(&member.pods);
-            for budget in member.budgets.values_mut() {
-                let status = json!({
-                    "observedGeneration": budget["metadata"]["generation"],
-                    "expectedPods": pods.len(), "disruptionsAllowed": 1,
-                });
-                budget["status"] = status;
-            }
+            member.observe_budgets();
             for set in member.sets.values_mut() {
                 let annotation = &set["metadata"]["annotations"]["availability.fedrs.dev/web"];
                 let Some(limit) = annotation.as_str().map(str::to_owned) else {
@@ -258,12 +316,26 @@ impl World {
         }
     }
 
-    /// Steps until nothing is written, while members observe everything at once.
+    /// Steps until nothing is written, while members observe everything at once. The other sets have their turns, too.
     pub(crate) fn settle(&mut self) {
-        for _ in 0..20 {
-            let has_written = self.step();
-            self.observe_all();
-            if self.is_gone || !has_written {
+        let main = self.set.metadata.name.clone().unwrap();
+        for _ in 0..30 {
+            let mut has_written = false;
+            let others: Vec<_> = self.others.keys().cloned().collect();
+            for name in [main.clone()].into_iter().chain(others) {
+                self.turn_to(&name);
+                has_written |= self.step();
+                self.observe_all();
+                if self.is_gone && name == main {
+                    return;
+                }
+                if std::mem::take(&mut self.is_gone) {
+                    self.turn_to(&main);
+                    self.others.remove(&name);
+                }
+            }
+            self.turn_to(&main);
+            if !has_written {
                 return;
             }
         }
@@ -291,6 +363,18 @@ impl World {
         })
     }
 
+    /// All PodDisruptionBudgets of a member, with the loans on them: `avset-web=1 (front=1, web=2)`.
+    pub(crate) fn budgets(&self, member: &str) -> String {
+        let budgets = self.members[member].budgets.iter().map(|(name, budget)| {
+            let annotations = serde_json::from_value(budget["metadata"]["annotations"].clone());
+            let loans = DisruptionLimit::all(Some(&annotations.unwrap_or_default())).into_iter();
+            let loans = loans.map(|(set, limit)| format!("{set}={}", limit.max_unavailable));
+            let loans = loans.collect::<Vec<_>>().join(", ");
+            format!("{name}={} ({loans})", budget["spec"]["maxUnavailable"])
+        });
+        budgets.collect::<Vec<_>>().join("; ")
+    }
+
     /// What is written on a LocalReplicaSet.
     pub(crate) fn limit(&self, member: &str, set: &str) -> Value {
         let set = &self.members[member].sets[set];
@@ -300,6 +384,70 @@ impl World {
             limit.unwrap()["maxUnavailable"].clone()
         })
     }
+}
+
+impl Member {
+    /// What the disruption controller has to say of PodDisruptionBudgets.
+    pub(crate) fn observe_budgets(&mut self) {
+        let Self { pods, missing, .. } = self;
+        for budget in self.budgets.values_mut() {
+            let decoded: Budget = serde_json::from_value(budget.clone()).unwrap();
+            let matching = |objects: &Objects| {
+                let mut pods: Vec<Pod> = all(objects);
+                pods.retain(|pod| decoded.matches_any(&[pod]));
+                pods
+            };
+            let (there, missing) = (matching(pods), matching(missing));
+            let before = budget["status"]["disruptedPods"].as_object().cloned();
+            let mut disrupted = before.unwrap_or_default();
+            disrupted.retain(|name, _| pods.contains_key(name));
+            let healthy = there.iter().filter(|pod| {
+                let name = &pod.metadata.name;
+                let is_ready = pods[name]["status"]["conditions"][0]["status"] == "True";
+                is_ready && !disrupted.contains_key(name)
+            });
+            let expected = there.len() + missing.len();
+            let most = budget["spec"]["maxUnavailable"].as_u64();
+            let least = budget["spec"]["minAvailable"].as_u64();
+            let desired = most.map_or(least.unwrap_or_default(), |most| {
+                (expected as u64).saturating_sub(most)
+            });
+            let allowed = (healthy.count() as u64).saturating_sub(desired);
+            budget["status"] = json!({
+                "observedGeneration": budget["metadata"]["generation"],
+                "expectedPods": expected, "disruptionsAllowed": allowed, "disruptedPods": disrupted,
+            });
+        }
+    }
+}
+
+/// An AvailabilitySet.
+pub(crate) fn set(name: &str, labels: &Value, budget: &Value) -> AvailabilitySet {
+    let object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "AvailabilitySet",
+        "metadata": { "name": name, "namespace": "shop", "uid": "own", "generation": 1 },
+        "spec": { "selector": { "matchLabels": labels }, "budget": budget },
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+/// What a JSON patch makes of an object; `None` if a test fails.
+fn patched(object: &Value, patch: &Value) -> Option<Value> {
+    let mut object = object.clone();
+    for operation in patch.as_array().unwrap() {
+        let path = operation["path"].as_str().unwrap();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        let field = field.replace("~1", "/");
+        match operation["op"].as_str().unwrap() {
+            "test" => (object.pointer(path) == Some(&operation["value"])).then_some(())?,
+            "remove" => {
+                let parent = object.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+                parent.remove(&field).unwrap();
+            }
+            _ => object.pointer_mut(parent).unwrap()[field] = operation["value"].clone(),
+        }
+    }
+    Some(object)
 }
 
 fn all<T: DeserializeOwned>(objects: &Objects) -> Vec<T> {

@@ -22,6 +22,15 @@ pub trait ObjectTasks: Send + 'static {
     /// Whether the object gets a task.
     fn is_own(&self, object: &Self::Object) -> bool;
 
+    /// An object with a task, before that begins, and whenever it changes.
+    fn seen(&self, _object: &Self::Object) {}
+
+    /// An object has no task any more.
+    fn gone(&self, _object: &Self::Object) {}
+
+    /// All objects are known.
+    fn listed(&self) {}
+
     /// The task of an object. It never ends by itself.
     fn task(&self, object: Newest<Self::Object>) -> impl Future<Output = ()> + Send + 'static;
 }
@@ -57,6 +66,7 @@ impl<T: ObjectTasks> ObjectTasksHandler<T> {
     }
 
     fn begin(&mut self, key: String, object: T::Object) {
+        self.tasks.seen(&object);
         let entry = Entry {
             object: Arc::new(watch::Sender::new(object)),
             cancel: self.cancel.child_token(),
@@ -72,6 +82,7 @@ impl<T: ObjectTasks> ObjectTasksHandler<T> {
     fn end(&mut self, key: &str) {
         if let Some(entry) = self.known.remove(key) {
             entry.cancel.cancel();
+            self.tasks.gone(&entry.object.borrow());
         }
     }
 }
@@ -89,7 +100,10 @@ impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
         }
         match self.known.get(&key) {
             None => self.begin(key, object),
-            Some(entry) => _ = entry.object.send_if_modified(|known| put(known, object)),
+            Some(entry) => {
+                entry.object.send_if_modified(|known| put(known, object));
+                self.tasks.seen(&entry.object.borrow());
+            }
         }
     }
 
@@ -112,6 +126,7 @@ impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
         for key in self.listing.gone(resource_version, known) {
             self.end(&key);
         }
+        self.tasks.listed();
     }
 
     fn on_error(&mut self, error: &Error) {
