@@ -53,7 +53,8 @@ async fn once(
         let kept = config
             .history
             .max(counts_for(executor, &request, default_policy));
-        if ended.checked_add(kept).is_ok_and(|until| until <= now) {
+        let is_old = ended.checked_add(kept).is_ok_and(|until| until <= now);
+        if is_old && !executor.store.update(|state| state.is_withheld(&request)) {
             delete(executor, &request).await;
             watched.beat();
         }
