@@ -83,8 +83,7 @@ impl NativeMigrations {
             }
         }
         let open = if open.is_empty() { open } else { requests() };
-        let news = open.iter().filter(|of| self.asker(of, None).is_news(of));
-        out_of_turn.extend(news.map(|request| request.uid().to_owned()));
+        out_of_turn.extend(self.news(&open));
         for request in queue::looks(&open, &out_of_turn, pace, self.clock.now()) {
             let result = self.look(&request, &mut workloads).await;
             watched.beat();
@@ -93,6 +92,19 @@ impl NativeMigrations {
             let status = known.as_deref().and_then(RequestObject::status);
             pace.looked(&request, status, self.clock.now());
         }
+    }
+
+    /// The uids of the requests whose marks say something new.
+    fn news(&self, open: &[Arc<RequestObject>]) -> Vec<String> {
+        self.executor.store.update(|state| {
+            let is_news = |request: &&Arc<RequestObject>| {
+                let node = request.status().map(|status| &*status.node);
+                let node = node.and_then(|node| state.node(node));
+                Asker::of(request, node).is_news(request)
+            };
+            let news = open.iter().filter(is_news);
+            news.map(|request| request.uid().to_owned()).collect()
+        })
     }
 
     /// Finds out which ReplicaSet the pod of a request has. Returns the pod, if it has one.

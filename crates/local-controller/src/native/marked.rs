@@ -152,12 +152,15 @@ pub(super) fn missing(
 }
 
 #[cfg(test)]
+mod property_tests;
+
+#[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn at(second: i64) -> Timestamp {
+    pub(super) fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
@@ -174,11 +177,11 @@ mod tests {
         MarkedPod::of(pod, ("n1", Eviction::Voluntary))
     }
 
-    fn pod(name: &str) -> MarkedPod {
+    pub(super) fn pod(name: &str) -> MarkedPod {
         listed(name, &json!({})).unwrap()
     }
 
-    fn request(spec: &Value, status: &Value, is_own: bool) -> Arc<RequestObject> {
+    pub(super) fn request(spec: &Value, status: &Value, is_own: bool) -> Arc<RequestObject> {
         let owner = json!([{ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": true }]);
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "MigrationRequest",

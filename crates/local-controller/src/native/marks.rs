@@ -40,6 +40,19 @@ impl Memory {
     fn waits(&self, namespace: &str) -> bool {
         self.failing.get(namespace).is_some_and(Backoff::waits)
     }
+
+    fn tried(&mut self, pod: MarkedPod, is_made: Option<bool>) {
+        match is_made {
+            Some(true) => _ = self.failing.remove(&pod.namespace),
+            Some(false) => self
+                .failing
+                .entry(pod.namespace.clone())
+                .or_default()
+                .fail(),
+            None => {}
+        }
+        self.last = Some((pod.namespace, pod.name));
+    }
 }
 
 impl NativeMigrations {
@@ -70,26 +83,16 @@ impl NativeMigrations {
         let missing = missing(pods, &requested, last, self.clock.now());
         let all = missing.len();
         let mut workloads = Workloads::new();
-        let mut tried = 0;
-        let mut made = 0;
+        let (mut tried, mut made) = (0, 0);
         for pod in missing {
-            if tried == REQUESTED {
-                break;
-            }
-            if memory.waits(&pod.namespace) {
+            if tried == REQUESTED || memory.waits(&pod.namespace) {
                 continue;
             }
-            tried += 1;
             let is_made = self.ask_one(&pod, &mut workloads).await;
             watched.beat();
+            tried += 1;
             made += usize::from(is_made == Some(true));
-            let backoff = memory.failing.entry(pod.namespace.clone()).or_default();
-            match is_made {
-                Some(false) => backoff.fail(),
-                Some(true) => backoff.succeed(),
-                None => {}
-            }
-            memory.last = Some((pod.namespace, pod.name));
+            memory.tried(pod, is_made);
         }
         let unrequested = all.saturating_sub(made);
         let unrequested = i64::try_from(unrequested).unwrap_or(i64::MAX);
