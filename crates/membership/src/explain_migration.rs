@@ -259,7 +259,7 @@ pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation
         let open = of_pod.clone().map(RequestState::of);
         // One that a person has cancelled says why no other one is made.
         let ended = of_pod.filter(|of| of.spec.cancel && of.spec.pod_uid.is_some());
-        let ended = ended.map(RequestState::of).last();
+        let ended = ended.map(RequestState::of).next_back();
         PodOnNode {
             namespace: pod.namespace().unwrap_or_default(),
             pod: pod.name_any(),
