@@ -283,6 +283,8 @@ closed_set! {
         MembersReachable,
         /// Nodes have the mark of another Maintenance; present only while it is true.
         NodesHeld,
+        /// Pods are left in clusters where nobody moves them; present only while it is true.
+        PodsNotAsked,
     }
 }
 
@@ -309,6 +311,8 @@ closed_set! {
         MarksRejected,
         /// `NodesHeld`: nodes have the mark of another Maintenance.
         MarkedByAnother,
+        /// `PodsNotAsked`: clusters have no MigrationRequests, as no controller of LocalReplicaSets is there.
+        NoMigrationRequests,
     }
 }
 

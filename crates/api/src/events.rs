@@ -113,7 +113,7 @@ closed_set! {
     pub enum MaintenanceEventReason {
         /// Its time has come: nodes are marked, and their pods leave.
         Started,
-        /// All of its nodes are cordoned, and no pod of a LocalReplicaSet is left on them.
+        /// All of its nodes are cordoned, and no pod of a LocalReplicaSet or ReplicaSet is left on them.
         Emptied,
         /// The work is over: the marks are removed.
         Ended,
@@ -123,6 +123,8 @@ closed_set! {
         NotAccepted,
         /// A member does not answer, or rejects requests.
         MemberUnreachable,
+        /// Pods are left in members where nobody moves them.
+        PodsNotAsked,
         /// A cluster is no member any more: the marks of its nodes stay.
         MarksLeft,
     }

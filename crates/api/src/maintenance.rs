@@ -29,7 +29,7 @@ closed_set! {
         Scheduled,
         /// Nodes are marked, and pods leave them.
         Draining,
-        /// All of its nodes are cordoned, and no pod of a LocalReplicaSet is left on them.
+        /// All of its nodes are cordoned, and no pod of a LocalReplicaSet or ReplicaSet is left on them.
         Ready,
         /// The work is over: no node is marked any more, or the marks are being removed.
         Ended,
@@ -68,7 +68,7 @@ closed_set! {
         name = "Emptied",
         type_ = "integer",
         json_path = ".status.nodes.emptied",
-        description = "Those of them without pods of LocalReplicaSets."
+        description = "Those of them without pods of LocalReplicaSets and ReplicaSets."
     ),
     printcolumn(
         name = "Blocking",
@@ -198,7 +198,8 @@ pub struct MaintenanceStatus {
     pub blocking: Vec<BlockingPod>,
     /// All pods that have to leave and wait.
     pub blocking_total: i32,
-    /// `Accepted`, `NodesFound`, `MembersReachable` and, while another Maintenance has nodes of this one, `NodesHeld`.
+    /// `Accepted`, `NodesFound`, `MembersReachable`; while another Maintenance has nodes of this one, `NodesHeld`; while pods are left that
+    /// nobody moves, `PodsNotAsked`.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -212,7 +213,7 @@ pub struct MaintenanceNodes {
     pub matched: i32,
     /// Nodes that are cordoned and have the mark of this Maintenance.
     pub cordoned: i32,
-    /// Cordoned nodes without pods of LocalReplicaSets.
+    /// Cordoned nodes without pods of LocalReplicaSets and ReplicaSets.
     pub emptied: i32,
 }
 
@@ -226,9 +227,9 @@ pub struct MaintenanceCluster {
     pub nodes: i32,
     /// Nodes that are cordoned and have the mark of this Maintenance.
     pub cordoned: i32,
-    /// Cordoned nodes without pods of LocalReplicaSets.
+    /// Cordoned nodes without pods of LocalReplicaSets and ReplicaSets.
     pub emptied: i32,
-    /// Pods of LocalReplicaSets on nodes that match.
+    /// Pods of LocalReplicaSets and ReplicaSets on nodes that match.
     pub pods_left: i32,
 }
 

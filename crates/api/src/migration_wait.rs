@@ -31,13 +31,15 @@ closed_set! {
         Queued,
         /// The API server rejects the eviction, and no budget is the reason.
         Rejected,
+        /// The MigrationPolicy asks for what pods of ReplicaSets do not support: the pod stays until its deadline (M1, M15).
+        PolicyNotSupported,
     }
 }
 
 closed_set! {
     /// Why a migration is refused.
     pub enum MigrationRefusal {
-        /// The MigrationPolicy asks for what pods of ReplicaSets do not support (M1).
+        /// The MigrationPolicy asks for what pods of ReplicaSets do not support (M1). A request that a mark on the node makes waits instead.
         PolicyNotSupported,
     }
 }

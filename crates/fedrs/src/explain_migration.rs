@@ -6,7 +6,7 @@ use fedrs_api::pluralize;
 use jiff::Timestamp;
 use membership::{
     cluster_client::ClusterClient,
-    explain_migration::{self, NodeExplanation, PodExplanation, RequestState},
+    explain_migration::{self, NodeExplanation, PodExplanation, PodOnNode, RequestState},
 };
 
 use crate::output::{self, Format, in_one_line, shown_time};
@@ -109,7 +109,7 @@ fn of_node(explanation: &NodeExplanation, now: Timestamp) -> String {
         "are"
     };
     let mut text = format!(
-        "{pods} of LocalReplicaSets {verb} on node {}\n",
+        "{pods} of LocalReplicaSets and ReplicaSets {verb} on node {}\n",
         in_one_line(&node.name)
     );
     let marks = match &*node.marks {
@@ -120,7 +120,7 @@ fn of_node(explanation: &NodeExplanation, now: Timestamp) -> String {
     let header = [
         "NAMESPACE",
         "POD",
-        "LOCALREPLICASET",
+        "SET",
         "REQUEST",
         "PHASE",
         "UNTIL",
@@ -130,7 +130,7 @@ fn of_node(explanation: &NodeExplanation, now: Timestamp) -> String {
     let rows = explanation.pods.iter().map(|pod| {
         let request = pod.request.clone().unwrap_or_default();
         let [phase, until, deadline, message] = progress(&request, now);
-        let (namespace, set) = (pod.namespace.clone(), pod.replica_set.clone());
+        let (namespace, set) = (pod.namespace.clone(), set_of(pod));
         vec![
             namespace,
             pod.pod.clone(),
@@ -144,6 +144,11 @@ fn of_node(explanation: &NodeExplanation, now: Timestamp) -> String {
     });
     add_table(&mut text, &header, rows.collect());
     text
+}
+
+/// The set of a pod, as `kubectl get` takes it.
+fn set_of(pod: &PodOnNode) -> String {
+    format!("{}/{}", pod.kind.to_lowercase(), pod.replica_set)
 }
 
 /// Its phase, until when it waits, its deadline, and what it waits for.
@@ -168,7 +173,7 @@ fn add_table(text: &mut String, header: &[&str], rows: Vec<Vec<String>>) {
 
 #[cfg(test)]
 mod tests {
-    use membership::explain_migration::{NodeState, PodOnNode, SetCondition};
+    use membership::explain_migration::{NodeState, SetCondition};
 
     use super::*;
 
@@ -239,6 +244,7 @@ mod tests {
                 .map(|(number, request)| PodOnNode {
                     namespace: "shop".to_owned(),
                     pod: format!("web-{number}"),
+                    kind: ["LocalReplicaSet", "ReplicaSet"][number].to_owned(),
                     replica_set: "web".to_owned(),
                     request,
                 })

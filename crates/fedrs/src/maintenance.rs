@@ -238,9 +238,12 @@ fn blocking(status: &MaintenanceStatus) -> String {
 
 /// The conditions that say what is wrong, one in each line.
 fn problems(status: &MaintenanceStatus) -> String {
-    const HELD: &str = fedrs_api::MaintenanceConditionType::NodesHeld.as_str();
+    use fedrs_api::MaintenanceConditionType::{NodesHeld, PodsNotAsked};
     let is_problem = |type_: &str, status: &str| {
-        let good = if type_ == HELD {
+        let is_bad = [NodesHeld, PodsNotAsked]
+            .iter()
+            .any(|of| of.as_str() == type_);
+        let good = if is_bad {
             ConditionStatus::False
         } else {
             ConditionStatus::True

@@ -103,12 +103,21 @@ impl LocalController {
             default_policy: reconciler.default_policy.clone(),
             clock: self.clock.clone(),
         });
+        let marks = Arc::clone(&native);
         let ends = cancel.clone();
         running.start_workers(1, cancel.clone(), move |watched| {
             let (ends, native) = (ends.clone(), Arc::clone(&native));
             async move {
                 // Boxed, as it holds several calls.
                 let run = Box::pin(native.run(&watched));
+                _ = ends.run_until_cancelled(run).await;
+            }
+        });
+        let ends = cancel.clone();
+        running.start_workers(1, cancel.clone(), move |watched| {
+            let (ends, native) = (ends.clone(), Arc::clone(&marks));
+            async move {
+                let run = Box::pin(native.run_marks(&watched));
                 _ = ends.run_until_cancelled(run).await;
             }
         });

@@ -51,6 +51,8 @@ pub struct LocalMetrics {
     pub notifications: NotificationMetrics,
     /// MigrationRequests that have not begun, by what holds them up.
     pub waiting_migrations: Family<OfReason, Gauge>,
+    /// Pods of ReplicaSets that get a MigrationRequest because of the marks of their nodes, and have none yet.
+    pub unrequested_pods: Gauge,
     /// Events that were dropped because too many waited.
     pub events_dropped: Counter,
     /// Sets to be reconciled later.
@@ -104,6 +106,11 @@ impl LocalMetrics {
             "local_waiting_migrations",
             "MigrationRequests that have not begun, by what holds them up",
             shown.waiting_migrations,
+        );
+        registry.register(
+            "local_unrequested_pods",
+            "Pods of ReplicaSets whose nodes ask them to leave, and that have no MigrationRequest yet",
+            shown.unrequested_pods,
         );
         shown.notifications.register(registry);
         registry.register(

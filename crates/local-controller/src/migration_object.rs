@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use fedrs_api::{
     FieldError, MigrationCause, MigrationPolicy, MigrationRequest, MigrationRequestStatus,
-    ValidMigrationPolicy, names,
+    MigrationWaitReason, ValidMigrationPolicy, names,
 };
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
@@ -145,12 +145,22 @@ impl RequestObject {
         self.0.spec.cancel && !self.follows_its_cause()
     }
 
-    /// Whether the controller of a set has made it, and it only says what the pod or its node asks for.
+    /// Whether this controller has made it, and it only says what the pod or its node asks for: its controller is the set of the pod, or the
+    /// Deployment of that.
     pub(crate) fn follows_its_cause(&self) -> bool {
         let owners = self.0.metadata.owner_references.iter().flatten();
         let mut controllers = owners.filter(|owner| owner.controller == Some(true));
-        controllers
-            .any(|owner| owner.api_version == names::API_VERSION && owner.kind == "LocalReplicaSet")
+        controllers.any(|owner| {
+            let kind = (&*owner.api_version, &*owner.kind);
+            let local = (names::API_VERSION, "LocalReplicaSet");
+            [local, ("apps/v1", "ReplicaSet"), ("apps/v1", "Deployment")].contains(&kind)
+        })
+    }
+
+    /// Whether it waits because of what its policy asks for and pods of ReplicaSets do not support: it holds up no other one.
+    pub(crate) fn is_parked(&self) -> bool {
+        let reason = MigrationWaitReason::PolicyNotSupported.as_str();
+        self.status().is_some_and(|status| status.reason == reason)
     }
 }
 

@@ -277,10 +277,7 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
             MigrationCause::Node,
             format!("node {node} is gone, out of service, or not ready for too long"),
         ),
-        (EvictionBy::Node, _) => (
-            MigrationCause::Maintenance,
-            format!("node {node} has the label fedrs.dev/evict"),
-        ),
+        (EvictionBy::Node, _) => (MigrationCause::Maintenance, node_asks(node)),
     };
     let spec = MigrationRequestSpec {
         pod_name: pod.name.to_owned(),
@@ -300,6 +297,11 @@ fn request_of(entry: &Entry, pod: &Pod<'_>) -> MigrationRequest {
     }]);
     request.metadata.owner_references = serde_json::from_value(owner).ok();
     request
+}
+
+/// Why a pod leaves a node with a mark, for people.
+pub(crate) fn node_asks(node: &str) -> String {
+    format!("node {node} has the label fedrs.dev/evict")
 }
 
 /// Whether a step begins evictions, or ends them. Then requests and their statuses are written before the record: afterwards, a pod that is
@@ -396,7 +398,8 @@ impl Executor {
         }
     }
 
-    async fn create_request(&self, mut request: MigrationRequest) -> bool {
+    /// Makes a request, under the first name that is free. Returns whether it is there and known.
+    pub(crate) async fn create_request(&self, mut request: MigrationRequest) -> bool {
         let namespace = request.metadata.namespace.clone().unwrap_or_default();
         let name = self.free_name(&namespace, &request.spec);
         request.metadata.name = Some(name.clone());

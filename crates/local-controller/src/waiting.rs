@@ -37,8 +37,15 @@ pub(crate) fn message(
     unknown_policy: Option<&str>,
 ) -> String {
     let why = why(request, state, unknown_policy);
-    let goes_on = request.0.spec.cancel && !request.is_cancelled();
-    if !goes_on || state.phase.is_end() || why.is_empty() {
+    if state.phase.is_end() {
+        return why;
+    }
+    with_cancel(request, why)
+}
+
+/// What holds up a migration, with what a person should know who has cancelled it.
+pub(crate) fn with_cancel(request: &RequestObject, why: String) -> String {
+    if !request.0.spec.cancel || request.is_cancelled() || why.is_empty() {
         return why;
     }
     format!(

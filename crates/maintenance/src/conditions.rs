@@ -24,6 +24,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) rejected: &'a BTreeMap<String, String>,
     /// `cluster/node`, and the Maintenance that has marked it.
     pub(crate) held: &'a BTreeMap<String, String>,
+    /// Clusters where nobody moves the pods that are left, and how many there are.
+    pub(crate) stuck: BTreeMap<&'a str, i32>,
 }
 
 /// All conditions, in their order.
@@ -34,6 +36,7 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<Condition> {
         members_reachable(facts),
     ];
     conditions.extend(nodes_held(facts));
+    conditions.extend(pods_not_asked(facts));
     conditions
 }
 
@@ -101,6 +104,22 @@ fn nodes_held(facts: &Facts<'_>) -> Option<Condition> {
         Type::NodesHeld,
         true,
         Reason::MarkedByAnother,
+        message,
+    ))
+}
+
+fn pods_not_asked(facts: &Facts<'_>) -> Option<Condition> {
+    let stuck = facts.stuck.iter();
+    let stuck = stuck.map(|(cluster, pods)| format!("{cluster} ({})", pluralize(*pods, "pod")));
+    let list = short_list(stuck, ", ")?;
+    let message = format!(
+        "members have no MigrationRequests, so that nobody moves their pods: use kubectl drain there, or install the controller of \
+         LocalReplicaSets: {list}"
+    );
+    Some(Condition::new(
+        Type::PodsNotAsked,
+        true,
+        Reason::NoMigrationRequests,
         message,
     ))
 }

@@ -14,20 +14,23 @@ pub(crate) fn of(
     after: &MaintenanceStatus,
     forgotten: &[&MaintenanceCluster],
 ) -> Vec<Event> {
+    const FALSE: &str = ConditionStatus::False.as_str();
+    const TRUE: &str = ConditionStatus::True.as_str();
     let warnings = [
-        (Type::Accepted, Reason::NotAccepted),
-        (Type::NodesFound, Reason::NoNodes),
-        (Type::MembersReachable, Reason::MemberUnreachable),
+        (Type::Accepted, FALSE, Reason::NotAccepted),
+        (Type::NodesFound, FALSE, Reason::NoNodes),
+        (Type::MembersReachable, FALSE, Reason::MemberUnreachable),
+        (Type::PodsNotAsked, TRUE, Reason::PodsNotAsked),
     ];
     let mut events: Vec<_> = phase_event(before, after).into_iter().collect();
-    for (type_, reason) in warnings {
-        let is_false = |status: &MaintenanceStatus| {
+    for (type_, bad, reason) in warnings {
+        let is_bad = |status: &MaintenanceStatus| {
             let condition = conditions::find(&status.conditions, type_);
             condition
-                .filter(|condition| condition.status == ConditionStatus::False.as_str())
+                .filter(|condition| condition.status == bad)
                 .cloned()
         };
-        if let Some(condition) = is_false(after).filter(|_| is_false(before).is_none()) {
+        if let Some(condition) = is_bad(after).filter(|_| is_bad(before).is_none()) {
             events.push(Event::warning(reason, condition.message));
         }
     }
@@ -53,7 +56,9 @@ fn phase_event(before: &MaintenanceStatus, after: &MaintenanceStatus) -> Option<
             Some(Event::normal(Reason::Started, message))
         }
         Phase::Ready => {
-            let message = format!("{nodes} are cordoned, and no pod of a LocalReplicaSet is left");
+            let message = format!(
+                "{nodes} are cordoned, and no pod of a LocalReplicaSet or ReplicaSet is left"
+            );
             Some(Event::normal(Reason::Emptied, message))
         }
         Phase::Ended => {

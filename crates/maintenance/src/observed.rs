@@ -6,7 +6,9 @@ use fedrs_api::{
     LocalReplicaSet, MaintenanceMark, MigrationPhase, annotations, selector,
     selector::LabelSelector,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::{
+    Resource as _, api::apps::v1::ReplicaSet, apimachinery::pkg::apis::meta::v1::Time,
+};
 use kube::Resource;
 use reflector::partial::{for_each_entry, name, null_as_default, printable_text};
 use serde::{Deserialize, Deserializer};
@@ -132,15 +134,21 @@ struct PodStatus {
 }
 
 impl Pod {
-    /// Its namespace and name, if it is of a LocalReplicaSet and has not ended. Others are moved by nobody here.
-    pub(crate) fn of_local_set(self) -> Option<(String, String)> {
-        let is_local_set = |owner: &Owner| {
-            owner.controller
-                && owner.kind == *LocalReplicaSet::kind(&())
-                && owner.api_version == *LocalReplicaSet::api_version(&())
+    /// Its namespace and name, if it is of a LocalReplicaSet or a ReplicaSet and has not ended. Others are moved by nobody here.
+    pub(crate) fn left(self) -> Option<PodId> {
+        let local = (
+            LocalReplicaSet::api_version(&()),
+            LocalReplicaSet::kind(&()),
+        );
+        let kinds = [
+            (&*local.0, &*local.1),
+            (ReplicaSet::API_VERSION, ReplicaSet::KIND),
+        ];
+        let is_set = |owner: &Owner| {
+            owner.controller && kinds.contains(&(&*owner.api_version, &*owner.kind))
         };
         let has_ended = matches!(&*self.status.phase, "Succeeded" | "Failed");
-        let is_left = !has_ended && self.metadata.owner_references.iter().any(is_local_set);
+        let is_left = !has_ended && self.metadata.owner_references.iter().any(is_set);
         is_left.then_some((self.metadata.namespace, self.metadata.name))
     }
 }
@@ -214,10 +222,12 @@ pub(crate) type PodId = (String, String);
 pub(crate) struct Observed {
     /// Nodes that match or are marked, by name.
     pub(crate) nodes: BTreeMap<String, Node>,
-    /// The pods of LocalReplicaSets on the nodes that were asked for, by node.
+    /// The pods of LocalReplicaSets and ReplicaSets on the nodes that were asked for, by node.
     pub(crate) pods: BTreeMap<String, BTreeSet<PodId>>,
     /// All MigrationRequests, if pods are left.
     pub(crate) requests: Vec<Request>,
+    /// Whether it has no MigrationRequests, although pods are left: nobody there moves them.
+    pub(crate) lacks_requests: bool,
 }
 
 #[cfg(test)]
@@ -264,19 +274,28 @@ mod tests {
     }
 
     #[test]
-    fn only_running_pods_of_local_replica_sets_are_left() {
-        let of = |kind: &str, phase: &str| {
-            let owner =
-                json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": kind, "controller": true });
+    fn m15_only_running_pods_of_replica_sets_of_both_kinds_are_left() {
+        const LOCAL: &str = "fedrs.dev/v1alpha1";
+        let of = |api: &str, kind: &str, phase: &str| {
+            let owner = json!({ "apiVersion": api, "kind": kind, "controller": true });
             let metadata =
                 json!({ "namespace": "shop", "name": "web", "ownerReferences": [owner] });
             let pod = json!({ "metadata": metadata, "status": { "phase": phase } });
-            serde_json::from_value::<Pod>(pod).unwrap().of_local_set()
+            serde_json::from_value::<Pod>(pod).unwrap().left()
         };
         let id = Some(("shop".to_owned(), "web".to_owned()));
-        assert_eq!(of("LocalReplicaSet", "Running"), id);
-        assert_eq!(of("LocalReplicaSet", "Pending"), id);
-        assert_eq!(of("LocalReplicaSet", "Failed"), None);
-        assert_eq!(of("DaemonSet", "Running"), None);
+        for (api, kind, phase, expected) in [
+            (LOCAL, "LocalReplicaSet", "Running", &id),
+            (LOCAL, "LocalReplicaSet", "Pending", &id),
+            (LOCAL, "LocalReplicaSet", "Failed", &None),
+            ("apps/v1", "ReplicaSet", "Running", &id),
+            ("apps/v1", "ReplicaSet", "Succeeded", &None),
+            (LOCAL, "ReplicaSet", "Running", &None),
+            ("apps/v1", "DaemonSet", "Running", &None),
+            ("apps/v1", "StatefulSet", "Running", &None),
+            ("batch/v1", "Job", "Running", &None),
+        ] {
+            assert_eq!(&of(api, kind, phase), expected, "{api} {kind} {phase}");
+        }
     }
 }

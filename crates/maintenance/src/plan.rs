@@ -288,6 +288,8 @@ fn conditions(
         let held = summary.held.iter();
         held.map(move |(node, by)| (format!("{cluster}/{node}"), by.clone()))
     });
+    let stuck = summaries.iter().filter(|(_, summary)| summary.is_stuck);
+    let stuck = stuck.map(|(cluster, summary)| (*cluster, summary.counts.pods_left));
     let matched = summaries.values().map(|summary| summary.counts.nodes);
     let facts = Facts {
         rejection,
@@ -302,6 +304,7 @@ fn conditions(
         unreachable: unreachable.collect(),
         rejected: input.rejected,
         held: &held.collect(),
+        stuck: stuck.collect(),
     };
     let generation = input.maintenance.metadata.generation;
     let conditions = conditions::of(&facts).into_iter();

@@ -370,3 +370,38 @@ fn a_member_that_rejects_the_marks_is_named() {
         "True AllReachable: all members answer"
     );
 }
+
+#[test]
+fn m15_pods_that_nobody_moves_are_counted_and_their_member_is_named() {
+    let mut world = World::new(&rack());
+    world.member("us").lacks_requests = true;
+    world.settle();
+    assert_eq!(world.phase(), "Ready");
+    assert_eq!(world.condition("PodsNotAsked"), "", "no pod is left");
+    // Of another rack.
+    world.put_pod("us", "other", "n3");
+    world.settle();
+    assert_eq!(world.condition("PodsNotAsked"), "");
+    for pod in ["web-1", "web-2"] {
+        world.put_pod("us", pod, "n1");
+    }
+    world.put_pod("eu", "web-1", "n1");
+    world.settle();
+    assert_eq!(world.phase(), "Draining");
+    assert_eq!(
+        world.condition("PodsNotAsked"),
+        "True NoMigrationRequests: members have no MigrationRequests, so that nobody moves their pods: use kubectl drain there, or \
+         install the controller of LocalReplicaSets: us (2 pods)"
+    );
+    assert_eq!(world.events.last(), Some(&"PodsNotAsked"));
+    world.member("us").pods.clear();
+    world.settle();
+    assert_eq!(world.condition("PodsNotAsked"), "");
+    assert_eq!(world.phase(), "Draining", "the other member moves its pod");
+    world.put_pod("us", "web-1", "n1");
+    world.settle();
+    assert_ne!(world.condition("PodsNotAsked"), "");
+    world.maintenance.spec.ended = true;
+    world.settle();
+    assert_eq!(world.condition("PodsNotAsked"), "");
+}

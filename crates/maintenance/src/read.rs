@@ -66,12 +66,13 @@ pub(crate) async fn observe(
     let left: BTreeSet<&PodId> = observed.pods.values().flatten().collect();
     if !left.is_empty() {
         let requests = requests_of(&lists, &left).await?;
-        observed.requests = requests;
+        observed.lacks_requests = requests.is_none();
+        observed.requests = requests.unwrap_or_default();
     }
     Ok(observed)
 }
 
-/// The pods of LocalReplicaSets on these nodes.
+/// The pods of LocalReplicaSets and ReplicaSets on these nodes.
 async fn pods_on<T: FromIterator<(String, BTreeSet<PodId>)>>(
     lists: &Lists<'_>,
     nodes: &[String],
@@ -81,21 +82,21 @@ async fn pods_on<T: FromIterator<(String, BTreeSet<PodId>)>>(
     let lists = nodes.iter().map(async |node| {
         let _slot = slots.acquire().await;
         let on_node = Collection::with_fields(PODS, format!("spec.nodeName={node}"));
-        let left = lists.list(on_node, &limit, Pod::of_local_set).await?;
+        let left = lists.list(on_node, &limit, Pod::left).await?;
         Ok::<_, ReadError>((node.clone(), left.into_iter().collect()))
     });
     Ok(try_join_all(lists).await?.into_iter().collect())
 }
 
-/// The MigrationRequests of these pods. Only clusters with a controller of LocalReplicaSets have the CRD.
+/// The MigrationRequests of these pods; `None` without their CRD: only clusters with a controller of LocalReplicaSets have it.
 async fn requests_of(
     lists: &Lists<'_>,
     pods: &BTreeSet<&PodId>,
-) -> Result<Vec<Request>, ReadError> {
+) -> Result<Option<Vec<Request>>, ReadError> {
     let keep = |request: Request| pods.contains(&request.pod()).then_some(request);
     let limit = KeptLimit::new(REQUESTS, PODS_MAX);
     match lists.list(Collection::all(REQUESTS), &limit, keep).await {
-        Err(error) if error.code() == Some(404) => Ok(Vec::new()),
-        requests => requests,
+        Err(error) if error.code() == Some(404) => Ok(None),
+        requests => requests.map(Some),
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Summary {
     pub(crate) blocking: Vec<BlockingPod>,
     /// The nodes that another Maintenance has marked, and its name.
     pub(crate) held: BTreeMap<String, String>,
+    /// Whether pods are left that nobody in the cluster moves.
+    pub(crate) is_stuck: bool,
     /// Nodes with marks that have to go.
     pub(crate) marks_left: usize,
 }
@@ -79,6 +81,8 @@ pub(crate) fn of(cluster: &str, observed: &Observed, wanted: &Wanted<'_>) -> Sum
             }
         }
     }
+    let is_asked = matches!(wanted, Wanted::Marks(..));
+    summary.is_stuck = is_asked && observed.lacks_requests && summary.counts.pods_left > 0;
     summary.blocking = blocking::of_cluster(cluster, observed);
     summary
 }

@@ -35,6 +35,8 @@ pub(crate) struct Member {
     /// By namespace and name: the node.
     pub(crate) pods: BTreeMap<(String, String), String>,
     pub(crate) requests: Vec<Value>,
+    /// Whether it has no CRD of these.
+    pub(crate) lacks_requests: bool,
     pub(crate) is_unreachable: bool,
     /// Whether it rejects patches.
     pub(crate) rejects: bool,
@@ -130,12 +132,14 @@ impl World {
             if scope.pods {
                 for node in observed.nodes.values() {
                     let pods = member.pods.iter().filter(|(_, on)| *on == node.name());
-                    let left = pods.filter_map(|(id, _)| pod(id).of_local_set());
+                    let left = pods.filter_map(|(id, _)| pod(id).left());
                     observed.pods.insert(node.name().to_owned(), left.collect());
                 }
                 let requests = member.requests.iter().cloned();
                 let requests = requests.map(|request| serde_json::from_value(request).unwrap());
                 observed.requests = requests.collect::<Vec<Request>>();
+                let has_pods = observed.pods.values().any(|pods| !pods.is_empty());
+                observed.lacks_requests = has_pods && member.lacks_requests;
             }
             (name.clone(), Ok(observed))
         };
@@ -232,7 +236,7 @@ impl World {
 
 fn pod((namespace, name): &(String, String)) -> Pod {
     let owner = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "LocalReplicaSet", "controller": true,
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": true,
     });
     let metadata = json!({ "namespace": namespace, "name": name, "ownerReferences": [owner] });
     serde_json::from_value(json!({ "metadata": metadata })).unwrap()

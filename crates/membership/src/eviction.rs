@@ -94,7 +94,7 @@ pub async fn request_of_pod(
     Ok(())
 }
 
-/// Sets or removes the label on a node, for its pods of all LocalReplicaSets. Returns whether the node is cordoned.
+/// Sets or removes the label on a node, for its pods of all LocalReplicaSets and native ReplicaSets. Returns whether the node is cordoned.
 pub async fn request_of_node(
     cluster: &ClusterClient,
     name: &str,

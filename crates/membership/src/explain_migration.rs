@@ -1,4 +1,4 @@
-//! Explains why a pod of a LocalReplicaSet moves or stays, and what keeps a node from being empty (M1): from the objects of the
+//! Explains why a pod of a LocalReplicaSet moves or stays, and what keeps a node from being empty, also of pods of ReplicaSets (M1): from the objects of the
 //! cluster alone, also while its controller is away.
 
 use fedrs_api::{
@@ -8,7 +8,7 @@ use fedrs_api::{
 };
 use k8s_openapi::{
     api::core::v1::{Node, Pod},
-    apimachinery::pkg::apis::meta::v1::Time,
+    apimachinery::pkg::apis::meta::v1::{OwnerReference, Time},
 };
 use kube::{Api, Resource, ResourceExt, api::ListParams};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    eviction::{EvictionError, is_of_local_set},
+    eviction::{EvictionError, is_migrated, is_of_local_set},
     migration,
 };
 
@@ -68,7 +68,7 @@ pub struct NodeExplanation {
     /// The node.
     #[serde(flatten)]
     pub node: NodeState,
-    /// The pods of LocalReplicaSets on it.
+    /// The pods of LocalReplicaSets and ReplicaSets on it that have not ended.
     pub pods: Vec<PodOnNode>,
 }
 
@@ -109,7 +109,7 @@ pub struct RequestState {
     pub has_ended: bool,
 }
 
-/// A pod of a LocalReplicaSet on a node.
+/// A pod of a LocalReplicaSet or a ReplicaSet on a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodOnNode {
@@ -117,9 +117,11 @@ pub struct PodOnNode {
     pub namespace: String,
     /// The pod.
     pub pod: String,
-    /// Its set.
+    /// `LocalReplicaSet` or `ReplicaSet`.
+    pub kind: String,
+    /// The name of its set.
     pub replica_set: String,
-    /// Its MigrationRequest that has not ended.
+    /// Its MigrationRequest that has not ended, or else the last one that was cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestState>,
 }
@@ -238,13 +240,14 @@ pub async fn pod(
 pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation, EvictionError> {
     let node = node_state(cluster, name).await?;
     let pods: Api<Pod> = Api::all(cluster.client());
-    let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
+    let fields = format!("spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed");
+    let on_node = ListParams::default().fields(&fields);
     let pods = cluster.call("list pods", pods.list(&on_node)).await?.items;
     if pods.is_empty() && node.marks == [GONE] {
         return Err(EvictionError::NotFound(format!("node {name}")));
     }
     let requests = migration::list(cluster, None).await?;
-    let pods = pods.iter().filter(|pod| is_of_local_set(&json!(pod)));
+    let pods = pods.iter().filter(|pod| is_migrated(&json!(pod)));
     let pods = pods.map(|pod| {
         let is_of_pod = |request: &&MigrationRequest| {
             let uid = request.spec.pod_uid.as_ref();
@@ -252,12 +255,17 @@ pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation
                 && request.spec.pod_name == pod.name_any()
                 && uid.is_none_or(|uid| Some(uid) == pod.metadata.uid.as_ref())
         };
-        let states = requests.iter().filter(is_of_pod).map(RequestState::of);
+        let of_pod = requests.iter().filter(is_of_pod);
+        let open = of_pod.clone().map(RequestState::of);
+        // One that a person has cancelled says why no other one is made.
+        let ended = of_pod.filter(|of| of.spec.cancel && of.spec.pod_uid.is_some());
+        let ended = ended.map(RequestState::of).next_back();
         PodOnNode {
             namespace: pod.namespace().unwrap_or_default(),
             pod: pod.name_any(),
+            kind: controller_of(pod).map_or_else(String::new, |owner| owner.kind.clone()),
             replica_set: set_of(pod),
-            request: states.into_iter().find(|state| !state.has_ended),
+            request: open.into_iter().find(|state| !state.has_ended).or(ended),
         }
     });
     let mut pods: Vec<_> = pods.collect();
@@ -346,13 +354,14 @@ fn marks_of_pod(pod: &Pod) -> Vec<String> {
     marks
 }
 
-/// The name of the LocalReplicaSet of a pod that has one.
+/// The name of the set of a pod that has one.
 fn set_of(pod: &Pod) -> String {
-    let owners = pod.owner_references().iter();
-    let mut owners = owners.filter(|owner| owner.controller == Some(true));
-    owners
-        .next()
-        .map_or_else(String::new, |owner| owner.name.clone())
+    controller_of(pod).map_or_else(String::new, |owner| owner.name.clone())
+}
+
+fn controller_of(pod: &Pod) -> Option<&OwnerReference> {
+    let mut owners = pod.owner_references().iter();
+    owners.find(|owner| owner.controller == Some(true))
 }
 
 /// The name of the policy of a set, and its conditions.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::error::Verb;
+
 /// A collection of the API, such as all pods, or those that selectors match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collection {
@@ -11,6 +13,8 @@ pub struct Collection {
     pub label_selector: Option<String>,
     /// Field selector, or all objects.
     pub field_selector: Option<String>,
+    /// Whether the server sends nothing but the metadata of objects.
+    pub only_metadata: bool,
 }
 
 impl Collection {
@@ -20,6 +24,7 @@ impl Collection {
             path: path.into(),
             label_selector: None,
             field_selector: None,
+            only_metadata: false,
         }
     }
 
@@ -36,6 +41,28 @@ impl Collection {
         Self {
             field_selector: Some(field_selector.into()),
             ..Self::all(path)
+        }
+    }
+
+    /// The same, of each object nothing but its metadata.
+    #[must_use]
+    pub fn metadata(self) -> Self {
+        Self {
+            only_metadata: true,
+            ..self
+        }
+    }
+
+    /// The media type that is asked for. Servers that do not know the one for metadata send whole objects.
+    pub(crate) fn accept(&self, verb: Verb) -> &'static str {
+        match verb {
+            _ if !self.only_metadata => "application/json",
+            Verb::List => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+            }
+            Verb::Watch => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            }
         }
     }
 
@@ -69,5 +96,22 @@ mod tests {
             Collection::with_fields("/api/v1/secrets", "type=example.com/token").uri(&[]),
             "/api/v1/secrets?fieldSelector=type%3Dexample.com%2Ftoken"
         );
+    }
+
+    #[test]
+    fn only_metadata_is_asked_for_if_servers_know_how() {
+        let all = Collection::all("/api/v1/pods");
+        let metadata = all.clone().metadata();
+        for (collection, verb, expected) in [
+            (&all, Verb::List, None),
+            (&all, Verb::Watch, None),
+            (&metadata, Verb::List, Some("PartialObjectMetadataList")),
+            (&metadata, Verb::Watch, Some("PartialObjectMetadata")),
+        ] {
+            let accepted: Vec<_> = collection.accept(verb).split(',').collect();
+            let partial = expected.map(|of| format!("application/json;as={of};g=meta.k8s.io;v=v1"));
+            let expected = partial.as_deref().into_iter().chain(["application/json"]);
+            assert_eq!(accepted, expected.collect::<Vec<_>>());
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     byte_budget::Reservation,
     client_channel::ClientReceiver,
     collection::Collection,
-    error::ErrorKind,
+    error::{ErrorKind, Verb},
     response::{collect, connection, error_status},
     settings::Limits,
 };
@@ -74,9 +74,13 @@ impl KubeTransport {
         }
     }
 
-    async fn get(&mut self, parameters: &[(&str, &str)]) -> Result<Response<Body>, ErrorKind> {
+    async fn get(
+        &mut self,
+        verb: Verb,
+        parameters: &[(&str, &str)],
+    ) -> Result<Response<Body>, ErrorKind> {
         let request = Request::get(self.collection.uri(parameters))
-            .header(header::ACCEPT, "application/json")
+            .header(header::ACCEPT, self.collection.accept(verb))
             // kube's client reads only the first member of a gzip stream, and watches have one per event.
             .header(header::ACCEPT_ENCODING, "identity")
             .body(Body::empty())
@@ -106,7 +110,7 @@ impl Transport for KubeTransport {
         let limit = page_size.to_string();
         let mut parameters = vec![("limit", &*limit)];
         parameters.extend(continue_token.map(|token| ("continue", token)));
-        let response = self.get(&parameters).await?;
+        let response = self.get(Verb::List, &parameters).await?;
         let date = response.headers().get(header::DATE).cloned();
         let body = collect(response, self.limits.page_bytes).await?;
         Ok(PageResponse { body, date })
@@ -124,7 +128,7 @@ impl Transport for KubeTransport {
             ("resourceVersion", resource_version),
             ("timeoutSeconds", &seconds),
         ];
-        let response = self.get(&parameters).await?;
+        let response = self.get(Verb::Watch, &parameters).await?;
         let reservation = Reservation::of(&response);
         let stream = response.into_body().into_data_stream();
         Ok(Chunks {

@@ -28,7 +28,7 @@ pub(crate) struct Unfinished {
 }
 
 /// A node that evicts its pods, and is not cordoned, gets new ones: they stay for this time, or nothing would end their evictions.
-const LEAST_AGE: Duration = Duration::from_secs(30);
+pub const LEAST_AGE: Duration = Duration::from_secs(30);
 
 /// What is decided about a pod that has to leave.
 enum Decision<'a> {

@@ -83,6 +83,7 @@ mod update;
 pub use account::{Account, BudgetUser};
 pub use change::{Change, Patch};
 pub use disruption::{BudgetChange, DisruptionBudget, DisruptionPlan, Disruptions};
+pub use evict::LEAST_AGE;
 pub use group::{Counts, Group, GroupCounts};
 pub use in_place::InPlaceRecord;
 pub use migration::MigrationWait;

@@ -118,6 +118,7 @@ impl ObservedNode {
             not_ready_since: since.filter(|_| !is_ready),
             is_cordoned: self.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true),
             eviction: by_node.into_iter().chain(by_label).min(),
+            mark: by_label,
             deadline: self.metadata.work.deadline,
             absence: self.metadata.work.absence,
         }

@@ -34,6 +34,8 @@ pub struct NodeState {
     pub is_cordoned: bool,
     /// Who asks its pods to leave it.
     pub eviction: Option<Eviction>,
+    /// What its label `fedrs.dev/evict` asks for, which is a part of that.
+    pub mark: Option<Eviction>,
     /// When they leave it whatever holds them up, as its Maintenance says (M15).
     pub deadline: Option<Timestamp>,
     /// When it is expected back, and how long it is away, as its Maintenance says (M9).

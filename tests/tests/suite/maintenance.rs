@@ -1,12 +1,16 @@
 //! Maintenances of nodes in members: which nodes are marked, what the status shows, and what is left afterwards (M9, M15).
 
+use std::collections::BTreeSet;
+
 use control_plane::ProxyMode;
 use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironment};
 use serde_json::{Value, json};
 
 use crate::{
+    local_migrations::requests,
     maintenance,
     member_set::{Kind, MEMBER, MemberSet, text},
+    native_migrations::{guarded_deployment, loosen_budget, until_three},
 };
 
 const PATH: &str = "/apis/fedrs.dev/v1alpha1/maintenances";
@@ -19,6 +23,10 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         scenario!(maintenance::m9_m15_nodes_of_two_members_are_marked_and_restored),
         scenario!(
             maintenance::m15_the_status_shows_which_pods_wait,
+            LocalReplicaSets
+        ),
+        scenario!(
+            maintenance::m15_pods_of_a_native_deployment_leave_within_their_budget,
             LocalReplicaSets
         ),
         scenario!(
@@ -270,6 +278,48 @@ async fn m15_the_status_shows_which_pods_wait(env: &mut TestEnvironment) {
     assert_eq!(get(env).await["status"]["blockingTotal"], 0);
     let pods = set.owned().await;
     assert!(pods.iter().all(|pod| node_of(pod) != leaving));
+    until_gone(env).await;
+    assert!(is_restored(&node(env, MEMBER, number).await));
+    put_in_rack(env, MEMBER, number, false).await;
+}
+
+/// A node that has been emptied has none of them, and each that has left was asked by one MigrationRequest.
+async fn m15_pods_of_a_native_deployment_leave_within_their_budget(env: &mut TestEnvironment) {
+    env.start_local_controller(MEMBER).await;
+    let pods = guarded_deployment(env).await;
+    let node_of = |pod: &Value| text(&pod["spec"]["nodeName"]).to_owned();
+    let leaving = node_of(&pods[0]);
+    let number: u32 = leaving.rsplit('-').next().unwrap().parse().unwrap();
+    let of_node = pods.iter().filter(|pod| node_of(pod) == leaving);
+    let uids: BTreeSet<_> = of_node.map(|pod| text(&pod["metadata"]["uid"])).collect();
+    let count = uids.len();
+    put_in_rack(env, MEMBER, number, true).await;
+    create(env, json!({ "deadline": "2037-01-22T08:00:00Z" }))
+        .await
+        .unwrap();
+    env.wait_until("the budget holds them up", 120, async |env| {
+        let status = get(env).await["status"].clone();
+        let first = &status["blocking"][0];
+        let is_held = text(&first["message"]).contains("disruption budget");
+        is_held && status["blockingTotal"] == count
+    })
+    .await;
+    let status = get(env).await["status"].clone();
+    assert_eq!(status["phase"], "Draining");
+    assert_eq!(status["clusters"][0]["podsLeft"], count);
+    let first = &status["blocking"][0];
+    assert_eq!(first["node"], *leaving);
+    // Of the Maintenance, or by the configuration.
+    assert!(first["deadline"].is_string(), "{first}");
+    assert_eq!(condition(env, "PodsNotAsked").await, "");
+    loosen_budget(env).await;
+    until_phase(env, "Ready").await;
+    let after = until_three(env).await;
+    assert!(after.iter().all(|pod| node_of(pod) != leaving), "{after:?}");
+    let requests = requests(env).await;
+    let asked = requests.iter().map(|of| text(&of["spec"]["podUid"]));
+    let asked: Vec<_> = asked.filter(|uid| uids.contains(uid)).collect();
+    assert_eq!(asked.len(), count, "{requests:?}");
     until_gone(env).await;
     assert!(is_restored(&node(env, MEMBER, number).await));
     put_in_rack(env, MEMBER, number, false).await;

@@ -23,7 +23,7 @@ async fn create(env: &TestEnvironment, api: &str, plural: &str, object: Value) {
 }
 
 /// The live pods, once there are three and all are ready.
-async fn until_three(env: &TestEnvironment) -> Vec<Value> {
+pub(crate) async fn until_three(env: &TestEnvironment) -> Vec<Value> {
     let is_ready = |pod: &Value| {
         let conditions = pod["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
@@ -55,9 +55,8 @@ async fn until(env: &TestEnvironment, request: &str, field: &str, expected: &str
         .await;
 }
 
-/// Two of its pods have to leave: their PodDisruptionBudget holds up the first one, and that one the second, also after a restart.
-async fn m5_m14_pods_of_a_deployment_are_evicted_within_their_budget(env: &mut TestEnvironment) {
-    env.start_local_controller(MEMBER).await;
+/// A Deployment of three pods, and a PodDisruptionBudget that allows none of them to be evicted. Returns the pods.
+pub(crate) async fn guarded_deployment(env: &TestEnvironment) -> Vec<Value> {
     let labels = json!({ "app": "native" });
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "native" },
@@ -71,12 +70,29 @@ async fn m5_m14_pods_of_a_deployment_are_evicted_within_their_budget(env: &mut T
         },
     });
     create(env, "apps/v1", "deployments", deployment).await;
-    let before = until_three(env).await;
+    let pods = until_three(env).await;
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "native" },
         "spec": { "minAvailable": 3, "selector": { "matchLabels": labels } },
     });
     create(env, "policy/v1", "poddisruptionbudgets", budget).await;
+    pods
+}
+
+/// One pod of that Deployment may be evicted at a time.
+pub(crate) async fn loosen_budget(env: &TestEnvironment) {
+    let path = format!(
+        "/apis/policy/v1/namespaces/{}/poddisruptionbudgets/native",
+        env.namespace()
+    );
+    let loose = json!({ "spec": { "minAvailable": 2 } });
+    local(env).request("PATCH", &path, &loose).await;
+}
+
+/// Two of its pods have to leave: their PodDisruptionBudget holds up the first one, and that one the second, also after a restart.
+async fn m5_m14_pods_of_a_deployment_are_evicted_within_their_budget(env: &mut TestEnvironment) {
+    env.start_local_controller(MEMBER).await;
+    let before = guarded_deployment(env).await;
     let seldom = json!({ "hardware": 100_000, "compaction": 100_000 });
     policy(env, &json!({ "minSecondsBetween": seldom })).await;
     let of_requests = path_of(env, "migrationrequests");
@@ -92,12 +108,7 @@ async fn m5_m14_pods_of_a_deployment_are_evicted_within_their_budget(env: &mut T
     let waiting = status(env, "one").await;
     let message = text(&waiting["message"]);
     assert!(message.contains("disruption budget"), "{message}");
-    let path = format!(
-        "/apis/policy/v1/namespaces/{}/poddisruptionbudgets/native",
-        env.namespace()
-    );
-    let loose = json!({ "spec": { "minAvailable": 2 } });
-    local(env).request("PATCH", &path, &loose).await;
+    loosen_budget(env).await;
     until(env, "one", "phase", "Done").await;
     env.kill_local_controller(MEMBER).await;
     env.start_local_controller(MEMBER).await;

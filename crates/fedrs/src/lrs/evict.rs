@@ -17,7 +17,7 @@ const KINDS: [&str; 3] = ["po", "pod", "pods"];
 /// Ask for the eviction of a pod, or of the pods of a node, within the budget
 ///
 /// The controller replaces the pods by ones with other names, before it begins updates. It reads the annotation fedrs.dev/evict of
-/// a pod of a LocalReplicaSet, or the label fedrs.dev/evict of a node, for the pods of all LocalReplicaSets on it. The command does
+/// a pod of a LocalReplicaSet, or the label fedrs.dev/evict of a node, for the pods of all LocalReplicaSets and native ReplicaSets on it. The command does
 /// not wait.
 #[derive(Args)]
 #[command(

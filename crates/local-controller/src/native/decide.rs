@@ -18,14 +18,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use replica_set_controller::MigrationWait;
 
 use super::{
+    asker::Asker,
     facts::{PodFacts, Workload},
     policy::Chosen,
     queue::Line,
 };
-use crate::{migration_object::RequestObject, waiting::waits_for};
+use crate::{
+    migration_object::RequestObject,
+    waiting::{waits_for, with_cancel},
+};
 
 /// Why no pod is missed that was removed before its migration began.
 const REMOVED: &str = "the pod was removed before it began";
+
+/// Why a pod stays whose node does not ask for it any more.
+const NOT_ASKED: &str = "its node does not ask for it any more";
 
 /// Why a pod does not move any more that was handed over to another set.
 const FOREIGN: &str = "the pod does not belong to its ReplicaSet any more";
@@ -40,6 +47,7 @@ pub(super) struct Case<'a> {
     pub(super) workload: Option<&'a Workload>,
     pub(super) policy: Option<&'a Chosen>,
     pub(super) line: Line,
+    pub(super) asker: Asker,
     /// After how long a pod is moved whatever holds it up (M15), unless the policy or the request says less.
     pub(super) deadline: Duration,
 }
@@ -65,7 +73,8 @@ pub(super) fn introduced(case: &Case<'_>, (name, pod_uid): (&str, &str), now: Ti
     status.reach(Phase::Requested, now);
     match case.obstacle() {
         Some((reason, message)) => cancelled(status, reason, message, now),
-        None => waits(status, (Reason::Queued, case.queued()), now),
+        None if case.unsupported().is_some() => case.wait(status, Hold::NotSupported, now),
+        None => case.wait(status, Hold::Queued, now),
     }
 }
 
@@ -124,9 +133,10 @@ fn waits(mut status: Status, (reason, message): (Reason, String), now: Timestamp
     status
 }
 
-/// What holds up a pod that is available.
+/// What holds up a pod.
 #[derive(Clone, Copy)]
 enum Hold {
+    NotSupported,
     Queued,
     Rollout,
     Policy(MigrationWait<'static>),
@@ -143,7 +153,8 @@ impl Case<'_> {
             native.policy = name.unwrap_or_default();
         }
         let deadline = previous.deadline.clone();
-        let deadline = deadline.filter(|_| previous.has_begun());
+        let is_kept = previous.has_begun() || self.asker == Asker::LostNode;
+        let deadline = deadline.filter(|_| is_kept);
         Status {
             native: Some(native),
             reason: String::new(),
@@ -160,7 +171,16 @@ impl Case<'_> {
     fn deadline(&self) -> Timestamp {
         let of_policy = self.policy.and_then(|policy| policy.valid.deadline);
         let after = of_policy.map_or(self.deadline, |of_policy| of_policy.min(self.deadline));
-        self.request.deadline(after)
+        let own = self.request.deadline(after);
+        match self.asker {
+            Asker::Node(Some(of_node)) => of_node.min(own),
+            _ => own,
+        }
+    }
+
+    /// What the policy asks for that can't be kept, for people.
+    fn unsupported(&self) -> Option<String> {
+        self.policy.and_then(Chosen::unsupported)
     }
 
     /// Why it ends before it has begun.
@@ -168,20 +188,33 @@ impl Case<'_> {
         if self.pod.is_none_or(|pod| pod.is_removed) {
             return Some(("", REMOVED.to_owned()));
         }
-        if self.request.0.spec.cancel {
+        if self.request.is_cancelled() {
             return Some(("", "spec.cancel is set".to_owned()));
+        }
+        if self.asker == Asker::Nobody {
+            return Some(("", NOT_ASKED.to_owned()));
         }
         if self.workload.is_none() || self.pod.is_some_and(|pod| pod.is_foreign) {
             return Some(("", FOREIGN.to_owned()));
         }
-        let unsupported = self.policy.and_then(Chosen::unsupported)?;
+        if self.asker != Asker::Request {
+            // It would be made again and again: it waits until its deadline.
+            return None;
+        }
+        let unsupported = self.unsupported()?;
         Some((MigrationRefusal::PolicyNotSupported.as_str(), unsupported))
     }
 
-    /// What holds it up, beside the PodDisruptionBudgets. A pod that is not available has nothing to lose.
+    /// What holds it up, beside the PodDisruptionBudgets. A pod that is not available has nothing to lose, unless its policy asks for more
+    /// than can be kept: its containers may run, and who wrote that wants them to be stopped with care.
     fn hold(&self, status: &Status, now: Timestamp) -> Option<Hold> {
-        let is_available = self.pod.is_some_and(|pod| pod.is_available);
-        if !is_available || is_overdue(status, now) {
+        if is_overdue(status, now) {
+            return None;
+        }
+        if self.unsupported().is_some() {
+            return Some(Hold::NotSupported);
+        }
+        if self.pod.is_none_or(|pod| !pod.is_available) {
             return None;
         }
         if !self.line.is_next || self.line.moves {
@@ -204,7 +237,15 @@ impl Case<'_> {
     }
 
     fn wait(&self, status: Status, hold: Hold, now: Timestamp) -> Status {
+        let deadline = status.deadline.as_ref().map(|deadline| deadline.0);
         let (reason, message, until) = match hold {
+            Hold::NotSupported => {
+                let unsupported = self.unsupported().unwrap_or_default();
+                let message = format!(
+                    "{unsupported}: the pod stays until its deadline, and is deleted then; change the policy, or remove the pod"
+                );
+                (Reason::PolicyNotSupported, message, deadline)
+            }
             Hold::Queued => (Reason::Queued, self.queued(), None),
             Hold::Rollout => {
                 let message = format!("{} is being updated", self.owner());
@@ -222,6 +263,7 @@ impl Case<'_> {
             until: until.map(|until| Time(whole_seconds(until))),
             ..status
         };
+        let message = with_cancel(self.request, message);
         waits(status, (reason, message), now)
     }
 

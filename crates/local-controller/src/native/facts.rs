@@ -24,8 +24,9 @@ pub(super) enum Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    pub(super) fn of(pod: &'a Pod) -> Self {
-        let Some(owner) = controller(&pod.metadata) else {
+    /// The one that the metadata of a pod names.
+    pub(super) fn of(metadata: &'a ObjectMeta) -> Self {
+        let Some(owner) = controller(metadata) else {
             return Self::Nobody;
         };
         match (&*owner.api_version, &*owner.kind) {
@@ -75,7 +76,7 @@ impl PodFacts {
         let is_ready = conditions.any(|of| of.type_ == "Ready" && of.status == "True");
         Self {
             node: node.unwrap_or_default(),
-            is_foreign: !is_own(Owner::of(pod)),
+            is_foreign: !is_own(Owner::of(&pod.metadata)),
             is_removed: pod.metadata.deletion_timestamp.is_some(),
             is_available: is_ready && !is_lost,
             is_lost,
@@ -95,6 +96,8 @@ pub(super) struct Workload {
     pub(super) labels: BTreeMap<String, String>,
     /// The name of the Deployment.
     pub(super) deployment: Option<String>,
+    /// The uid of the Deployment.
+    pub(super) deployment_uid: Option<String>,
     /// Whether the Deployment updates its pods. One that is paused does not.
     pub(super) is_rolling: bool,
     /// Whether the status is that of the spec.
@@ -117,6 +120,7 @@ impl Workload {
             version: set.metadata.resource_version.clone().unwrap_or_default(),
             labels: set.metadata.labels.clone().unwrap_or_default(),
             deployment: deployment.and_then(|of| of.metadata.name.clone()),
+            deployment_uid: deployment.and_then(|of| of.metadata.uid.clone()),
             is_rolling: deployment.is_some_and(is_rolling),
             is_observed: is_observed(&set.metadata, status.observed_generation),
             replicas: count(spec.map_or(Some(1), |spec| spec.replicas.or(Some(1)))),
@@ -130,6 +134,22 @@ impl Workload {
         let owner = controller(&set.metadata)?;
         let is_deployment = owner.api_version == "apps/v1" && owner.kind == "Deployment";
         is_deployment.then_some(&owner.name)
+    }
+
+    /// Makes it the controller of an object: the Deployment if there is one, as its ReplicaSets come and go.
+    pub(super) fn as_owner(&self) -> OwnerReference {
+        let (kind, name, uid) = match (&self.deployment, &self.deployment_uid) {
+            (Some(name), Some(uid)) => ("Deployment", name, uid),
+            _ => ("ReplicaSet", &self.name, &self.uid),
+        };
+        OwnerReference {
+            api_version: "apps/v1".to_owned(),
+            kind: kind.to_owned(),
+            name: name.clone(),
+            uid: uid.clone(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        }
     }
 
     /// The pods that are missing or not available.
@@ -216,7 +236,7 @@ mod tests {
         ] {
             let pod = json!({ "metadata": { "ownerReferences": owners } });
             let pod: Pod = serde_json::from_value(pod).unwrap();
-            assert_eq!(Owner::of(&pod), expected);
+            assert_eq!(Owner::of(&pod.metadata), expected);
         }
     }
 }

@@ -23,6 +23,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::{
+    asker::Asker,
     decide::{Case, Step, introduced, rejected, step},
     facts::{Owner, PodFacts, Workload},
     policy::Chosen,
@@ -30,6 +31,7 @@ use super::{
 };
 use crate::{
     config::MigrationConfig, execute::Executor, migration_object::RequestObject, store::State,
+    waiting::with_cancel,
 };
 
 /// The time between two rounds.
@@ -38,7 +40,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 const UNKNOWN_FOR: Duration = Duration::from_secs(30);
 
 /// The workloads that were read in a round, by namespace and name of their ReplicaSet.
-type Workloads = HashMap<(String, String), Option<Workload>>;
+pub(super) type Workloads = HashMap<(String, String), Option<Workload>>;
 
 /// Evicts pods of ReplicaSets.
 pub(crate) struct NativeMigrations {
@@ -66,14 +68,14 @@ impl NativeMigrations {
         let open = requests();
         pace.keep(&open);
         let mut workloads = Workloads::new();
-        let mut unavailable = HashSet::new();
+        let mut out_of_turn = HashSet::new();
         for request in queue::unknown(&open, pace, self.clock.now()) {
             let result = self.introduce(&request, &mut workloads).await;
             watched.beat();
             if let Ok(Some(pod)) = &result
                 && !pod.is_available
             {
-                unavailable.insert(request.uid().to_owned());
+                out_of_turn.insert(request.uid().to_owned());
             }
             self.failed(&request, result.err().as_ref());
             let known = self.known(&request);
@@ -82,7 +84,8 @@ impl NativeMigrations {
             }
         }
         let open = if open.is_empty() { open } else { requests() };
-        for request in queue::looks(&open, &unavailable, pace, self.clock.now()) {
+        out_of_turn.extend(self.news(&open));
+        for request in queue::looks(&open, &out_of_turn, pace, self.clock.now()) {
             let result = self.look(&request, &mut workloads).await;
             watched.beat();
             self.failed(&request, result.err().as_ref());
@@ -90,6 +93,19 @@ impl NativeMigrations {
             let status = known.as_deref().and_then(RequestObject::status);
             pace.looked(&request, status, self.clock.now());
         }
+    }
+
+    /// The uids of the requests whose marks say something new.
+    fn news(&self, open: &[Arc<RequestObject>]) -> Vec<String> {
+        self.executor.store.update(|state| {
+            let is_news = |request: &&Arc<RequestObject>| {
+                let node = request.status().map(|status| &*status.node);
+                let node = node.and_then(|node| state.node(node));
+                Asker::of(request, node).is_news(request)
+            };
+            let news = open.iter().filter(is_news);
+            news.map(|request| request.uid().to_owned()).collect()
+        })
     }
 
     /// Finds out which ReplicaSet the pod of a request has. Returns the pod, if it has one.
@@ -102,7 +118,7 @@ impl NativeMigrations {
         let now = self.clock.now();
         let has_begun = (request.status()).is_some_and(MigrationRequestStatus::has_begun);
         let pod = self.pod(request).await?.filter(|_| !has_begun);
-        let owner = pod.as_ref().map(Owner::of);
+        let owner = pod.as_ref().map(|pod| Owner::of(&pod.metadata));
         if let (Some(pod), Some(Owner::ReplicaSet { name, uid })) = (&pod, &owner) {
             let workload = self.workload(namespace, name, workloads).await?;
             if let Some(workload) = workload.filter(|workload| workload.uid == *uid) {
@@ -210,7 +226,8 @@ impl NativeMigrations {
         }
         let is_budget = code == Some(429);
         if code.is_some() {
-            let status = rejected(status, is_budget, text(&error), self.clock.now());
+            let why = with_cancel(request, text(&error));
+            let status = rejected(status, is_budget, why, self.clock.now());
             self.write(request, &status).await;
         }
         if is_budget { Ok(()) } else { Err(error) }
@@ -278,8 +295,17 @@ impl NativeMigrations {
             workload,
             policy,
             line: queue::line(request, &of_workload),
+            asker: self.asker(request, pod),
             deadline: self.config.deadline,
         }
+    }
+
+    /// Who asks for what a request says, by the node of its pod.
+    fn asker(&self, request: &RequestObject, pod: Option<&PodFacts>) -> Asker {
+        let known = || request.status().map(|status| &*status.node);
+        let node = pod.map(|pod| &*pod.node).or_else(known);
+        let node = node.and_then(|node| self.executor.store.update(|state| state.node(node)));
+        Asker::of(request, node)
     }
 
     /// The pod of a request, if it is there.
@@ -297,7 +323,7 @@ impl NativeMigrations {
     }
 
     /// The workload of a ReplicaSet, if that is there: read once in a round.
-    async fn workload<'w>(
+    pub(super) async fn workload<'w>(
         &self,
         namespace: &str,
         name: &str,

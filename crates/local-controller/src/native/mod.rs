@@ -6,13 +6,18 @@
 //!             '--whose turn it is (queue)--> decide (pure) --> dry run --> status: Evicting --> eviction, or deletion
 //! ```
 //!
+//! Beside that, a mark on a node makes requests for its pods of ReplicaSets (`marks`, and `marked`, which is pure).
+//!
 //! ReplicaSets and Deployments are not watched: of each workload, they are read for the pod whose turn it is, some in each round. What a
 //! decision follows from is in the objects, and above all in the statuses of the requests: what is kept in memory only says when a request
 //! is looked at again.
 
+mod asker;
 mod decide;
 mod facts;
 mod look;
+mod marked;
+mod marks;
 mod policy;
 mod queue;
 

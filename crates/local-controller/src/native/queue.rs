@@ -37,7 +37,9 @@ pub(super) struct Line {
 pub(super) fn line(request: &RequestObject, of_workload: &[Arc<RequestObject>]) -> Line {
     let others = of_workload.iter().filter(|of| of.uid() != request.uid());
     let mut open = others.filter(|of| of.ended().is_none());
-    let is_before = |other: &RequestObject| waits(other) && urgency(other) < urgency(request);
+    let is_before = |other: &RequestObject| {
+        waits(other) && !other.is_parked() && urgency(other) < urgency(request)
+    };
     let is_next = !open.clone().any(|other| is_before(other));
     let disrupted = |of: &RequestObject| {
         let native = of.status()?.native.as_ref()?;
@@ -58,7 +60,16 @@ pub(super) fn line(request: &RequestObject, of_workload: &[Arc<RequestObject>]) 
 /// Whether it waits for its turn.
 fn waits(request: &RequestObject) -> bool {
     let has_begun = request.status().is_some_and(Status::has_begun);
-    !has_begun && !request.0.spec.cancel
+    !has_begun && !request.is_cancelled()
+}
+
+/// Those of which one is looked at, as the others wait for it: those of a workload, and apart from these, those of a ReplicaSet whose policy
+/// is not supported.
+fn place(request: &RequestObject) -> Option<(&str, String)> {
+    let workload = request.workload()?;
+    let set = request.status().filter(|_| request.is_parked());
+    let set = set.map(|status| format!("parked/{}", status.replica_set));
+    Some((request.id().0, set.unwrap_or(workload)))
 }
 
 /// The order of requests: involuntary ones first, then the one whose deadline is nearest.
@@ -125,27 +136,27 @@ pub(super) fn unknown(
     due.into_iter().take(INTRODUCED).map(Arc::clone).collect()
 }
 
-/// The requests of known workloads that are looked at now: of each workload the next one, and those that need not wait for their turn. Those
-/// that were not looked at for the longest time come first.
+/// The requests of known workloads that are looked at now: of each workload the next one, and those that need not wait for their turn, also
+/// by what `out_of_turn` says, by uid. Those that were not looked at for the longest time come first.
 pub(super) fn looks(
     open: &[Arc<RequestObject>],
-    unavailable: &HashSet<String>,
+    out_of_turn: &HashSet<String>,
     pace: &Pace,
     now: Timestamp,
 ) -> Vec<Arc<RequestObject>> {
     let mut due = Vec::new();
     let mut next: BTreeMap<(&str, String), &Arc<RequestObject>> = BTreeMap::new();
     for request in open {
-        let Some(workload) = request.workload() else {
+        let Some(place) = place(request) else {
             continue;
         };
         let deadline = request.status().and_then(|of| of.deadline.as_ref());
         let is_overdue = deadline.is_some_and(|deadline| deadline.0 <= now);
-        if !waits(request) || is_overdue || unavailable.contains(request.uid()) {
+        if !waits(request) || is_overdue || out_of_turn.contains(request.uid()) {
             due.push(request);
             continue;
         }
-        let first = next.entry((request.id().0, workload)).or_insert(request);
+        let first = next.entry(place).or_insert(request);
         if urgency(request) < urgency(first) {
             *first = request;
         }
@@ -214,6 +225,42 @@ mod tests {
         let none = HashSet::new();
         let looks = looks(&requests, &none, &Pace::default(), at(10));
         assert_eq!(uids(&looks), ["c", "d", "b"]);
+    }
+
+    /// A request for a pod of a ReplicaSet of the Deployment `web` whose policy is not supported.
+    fn parked(uid: &str, set: &str, spec: &Value) -> Arc<RequestObject> {
+        let status = json!({
+            "phase": WAITS, "reason": "PolicyNotSupported", "replicaSet": set,
+            "native": { "deployment": "web" }, "deadline": at(100), "until": at(100),
+        });
+        request(uid, spec, &status)
+    }
+
+    #[test]
+    fn m1_what_waits_for_its_policy_holds_up_no_other_one() {
+        let requests = [
+            parked("a", "web-1", &json!({})),
+            parked("b", "web-1", &json!({})),
+            parked("c", "web-2", &json!({})),
+            parked("d", "web-1", &json!({ "cancel": true })),
+            of("web", "e", &json!({ "deadline": at(200) }), WAITS),
+            of("web", "f", &json!({ "deadline": at(300) }), WAITS),
+        ];
+        assert!(line(&requests[4], &requests).is_next);
+        assert!(!line(&requests[5], &requests).is_next);
+        let (none, pace) = (HashSet::new(), Pace::default());
+        // One for each ReplicaSet finds out whether the policy has changed.
+        assert_eq!(
+            uids(&looks(&requests, &none, &pace, at(10))),
+            ["a", "c", "d", "e"]
+        );
+        let late = looks(&requests, &none, &pace, at(100));
+        assert_eq!(uids(&late), ["a", "b", "c", "d", "e"]);
+        let news = HashSet::from(["b".to_owned()]);
+        assert_eq!(
+            uids(&looks(&requests, &news, &pace, at(10))),
+            ["a", "b", "c", "d", "e"]
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use controller_base::listing::Listing;
 use fedrs_api::ValidMigrationPolicy;
-use replica_set_controller::PodController;
+use replica_set_controller::{Eviction, PodController};
 
 use super::{Node, State};
 use crate::{
@@ -136,6 +136,25 @@ impl State {
             Some(Node::Gone) => true,
             None => false,
         }
+    }
+
+    /// A node, if the watch or a read has shown it.
+    pub(crate) fn node(&self, name: &str) -> Option<Node> {
+        self.nodes.get(name)
+    }
+
+    /// The nodes that have the label `fedrs.dev/evict`, and what it asks for.
+    pub(crate) fn marked_nodes(&self) -> BTreeMap<String, Eviction> {
+        let nodes = self.nodes.existing().into_iter();
+        nodes
+            .filter_map(|(name, state)| Some((name.to_owned(), state.mark?)))
+            .collect()
+    }
+
+    /// Whether a node has the label `fedrs.dev/evict`, so that its pods have to leave.
+    pub(crate) fn is_marked(&self, node: &str) -> bool {
+        let node = self.nodes.get(node);
+        matches!(node, Some(Node::Exists(state)) if state.mark.is_some())
     }
 
     /// The sets that a MigrationRequest concerns; all of its namespace if it names its pod by name only.

@@ -1,6 +1,6 @@
 //! The nodes of the cluster.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use controller_base::listing::Listing;
 use reflector::ResourceVersion;
@@ -30,6 +30,16 @@ pub(crate) enum Node {
 impl Nodes {
     pub(super) fn get(&self, name: &str) -> Option<Node> {
         self.known.get(name).map(|known| known.node)
+    }
+
+    /// Those that exist, in the order of their names.
+    pub(super) fn existing(&self) -> BTreeMap<&str, NodeState> {
+        let known = self.known.iter();
+        let existing = known.filter_map(|(name, known)| match known.node {
+            Node::Exists(state) => Some((&**name, state)),
+            Node::Gone => None,
+        });
+        existing.collect()
     }
 
     /// Whether something changes for its pods.

@@ -8,6 +8,7 @@ mod evictions;
 mod faults;
 mod http_webhook;
 mod leave;
+mod marks;
 mod migrations;
 mod native;
 mod notifications;

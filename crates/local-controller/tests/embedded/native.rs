@@ -7,10 +7,10 @@ use crate::{
     world::{BUDGETS, HISTORY, PODS, Pod, World, seconds, text},
 };
 
-const APPS: &str = "/apis/apps/v1/namespaces/shop";
+pub(crate) const APPS: &str = "/apis/apps/v1/namespaces/shop";
 
 /// A workload of three pods that take their time to start and to stop.
-fn workload(kind: &str, name: &str) -> Value {
+pub(crate) fn workload(kind: &str, name: &str) -> Value {
     let labels = json!({ "app": "native" });
     let annotations = json!({ "sim-cluster.dev/start-seconds": "20" });
     json!({
@@ -28,11 +28,11 @@ fn workload(kind: &str, name: &str) -> Value {
 }
 
 /// The ReplicaSet `web`, which has the name of the LocalReplicaSet, and all pods are available.
-async fn replica_set() -> World {
+pub(crate) async fn replica_set() -> World {
     running("ReplicaSet", "web").await
 }
 
-async fn running(kind: &str, name: &str) -> World {
+pub(crate) async fn running(kind: &str, name: &str) -> World {
     let world = World::running(2, &json!({})).await;
     let plural = format!("{}s", kind.to_lowercase());
     world
@@ -42,7 +42,7 @@ async fn running(kind: &str, name: &str) -> World {
     world
 }
 
-async fn all_available(world: &World) {
+pub(crate) async fn all_available(world: &World) {
     world
         .wait_until("three pods are available", 300, async |world: &World| {
             let pods = pods(world).await;
@@ -52,7 +52,7 @@ async fn all_available(world: &World) {
 }
 
 /// The pods of the native workload.
-async fn pods(world: &World) -> Vec<Pod> {
+pub(crate) async fn pods(world: &World) -> Vec<Pod> {
     let pods = world.pods().await.into_iter();
     pods.filter(|pod| pod.image.starts_with("native")).collect()
 }
@@ -72,7 +72,7 @@ fn at(status: &Value, phase: &str) -> i64 {
 }
 
 /// A budget that allows no disruption.
-async fn strict_budget(world: &World) {
+pub(crate) async fn strict_budget(world: &World) {
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": { "name": "strict", "namespace": "shop" },

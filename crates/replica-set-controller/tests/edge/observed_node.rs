@@ -66,6 +66,7 @@ fn l18_a_node_says_whether_its_pods_have_to_leave(
         not_ready_since: None,
         is_cordoned: node.state().is_cordoned,
         eviction,
+        mark: labels.get("fedrs.dev/evict").and(eviction),
         deadline: None,
         absence: None,
     };

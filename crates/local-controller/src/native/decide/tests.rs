@@ -56,8 +56,18 @@ const NEXT: Line = Line {
     },
 };
 
-/// What is done at second 1000, and `PHASE REASON` afterwards.
+/// What is done at second 1000 about a request of a person, and `PHASE REASON` afterwards.
 fn decided(
+    request: &RequestObject,
+    of: (Option<&PodFacts>, Option<&Workload>),
+    policy: Option<&Chosen>,
+    line: Line,
+) -> String {
+    decided_by(Asker::Request, request, of, policy, line)
+}
+
+fn decided_by(
+    asker: Asker,
     request: &RequestObject,
     (pod, workload): (Option<&PodFacts>, Option<&Workload>),
     policy: Option<&Chosen>,
@@ -69,6 +79,7 @@ fn decided(
         workload,
         policy,
         line,
+        asker,
         deadline: Duration::from_secs(604_800),
     };
     let (step, status) = match step(&case, at(1000)) {
@@ -221,11 +232,154 @@ fn m15_the_first_of_all_deadlines_holds() {
             workload: Some(&workload()),
             policy,
             line: NEXT,
+            asker: Asker::Request,
             deadline: Duration::from_secs(604_800),
         };
         let status = introduced(&case, ("web-5d", "p"), at(0));
         assert_eq!(status.deadline, Some(Time(at(expected))), "{spec}");
     }
+}
+
+#[test]
+fn m15_the_deadline_of_the_node_counts_as_long_as_it_asks() {
+    let short = Chosen::by(json!({ "deadlineSeconds": 60 }));
+    let recorded = json!({ "deadline": at(20) });
+    for (asker, spec, policy, status, expected) in [
+        (Asker::Node(Some(at(30))), json!({}), None, json!({}), 30),
+        (
+            Asker::Node(Some(at(30))),
+            json!({}),
+            None,
+            recorded.clone(),
+            30,
+        ),
+        (
+            Asker::Node(Some(at(90))),
+            json!({}),
+            Some(&short),
+            json!({}),
+            60,
+        ),
+        (
+            Asker::Node(Some(at(90))),
+            json!({ "deadline": at(50) }),
+            None,
+            json!({}),
+            50,
+        ),
+        (
+            Asker::Node(None),
+            json!({}),
+            None,
+            recorded.clone(),
+            604_800,
+        ),
+        // Nobody knows what the node says.
+        (Asker::LostNode, json!({}), None, recorded.clone(), 20),
+        (Asker::LostNode, json!({}), None, json!({}), 604_800),
+        (Asker::Request, json!({}), None, recorded.clone(), 604_800),
+    ] {
+        let mut request = request(&spec, &status);
+        if status.get("deadline").is_none() {
+            request.0.status = None;
+        }
+        let case = Case {
+            request: &request,
+            pod: Some(&available()),
+            workload: Some(&workload()),
+            policy,
+            line: NEXT,
+            asker,
+            deadline: Duration::from_secs(604_800),
+        };
+        let status = introduced(&case, ("web-5d", "p"), at(0));
+        assert_eq!(
+            status.deadline,
+            Some(Time(at(expected))),
+            "{asker:?} {spec}"
+        );
+    }
+}
+
+#[test]
+fn m1_m15_of_a_mark_what_is_not_supported_waits_until_the_deadline() {
+    let (pod, full) = (available(), workload());
+    let unready = PodFacts {
+        is_available: false,
+        ..available()
+    };
+    let behind = Line {
+        is_next: false,
+        moves: true,
+        ..NEXT
+    };
+    let (copy, moves) = (
+        Chosen::by(json!({ "method": "Copy" })),
+        Chosen::by(json!({})),
+    );
+    let marked = |deadline: i64| Asker::Node(Some(at(deadline)));
+    let (any, cancel) = (json!({}), json!({ "cancel": true }));
+    let parked = "tell: WaitingForBudget PolicyNotSupported";
+    for (asker, spec, pod, policy, line, expected) in [
+        (marked(1001), &any, &pod, &copy, NEXT, parked),
+        // It is no matter of turns.
+        (marked(1001), &any, &pod, &copy, behind, parked),
+        // Its containers may run.
+        (marked(1001), &any, &unready, &copy, NEXT, parked),
+        (Asker::LostNode, &any, &pod, &copy, NEXT, parked),
+        (
+            marked(1000),
+            &any,
+            &pod,
+            &copy,
+            behind,
+            "begin: Evicting forced",
+        ),
+        (marked(1001), &any, &pod, &moves, NEXT, "begin: Evicting"),
+        (marked(1001), &cancel, &pod, &copy, NEXT, "tell: Cancelled"),
+        (Asker::Nobody, &any, &pod, &copy, NEXT, "tell: Cancelled"),
+        (Asker::Nobody, &any, &pod, &moves, NEXT, "tell: Cancelled"),
+        (
+            Asker::Request,
+            &any,
+            &pod,
+            &copy,
+            NEXT,
+            "tell: Cancelled PolicyNotSupported",
+        ),
+    ] {
+        let before = json!({ "reason": "PolicyNotSupported", "until": at(1001), "message": "x" });
+        let request = request(spec, &before);
+        let of = (Some(pod), Some(&full));
+        let decided = decided_by(asker, &request, of, Some(policy), line);
+        assert_eq!(decided, expected, "{asker:?} {spec} {line:?}");
+    }
+    // What has begun is completed, also if the mark is gone.
+    let begun = request(&any, &json!({ "phase": "Evicting" }));
+    let of = (Some(&pod), Some(&full));
+    let decided = decided_by(Asker::Nobody, &begun, of, Some(&copy), NEXT);
+    assert_eq!(decided, "remove: Evicting");
+}
+
+#[test]
+fn m15_it_says_until_when_it_waits_and_what_to_do() {
+    let case = Case {
+        request: &request(&json!({}), &json!({})),
+        pod: Some(&available()),
+        workload: Some(&workload()),
+        policy: Some(&Chosen::by(json!({ "method": "Manual" }))),
+        line: NEXT,
+        asker: Asker::Node(Some(at(50))),
+        deadline: Duration::from_secs(604_800),
+    };
+    let status = introduced(&case, ("web-5d", "p"), at(0));
+    assert_eq!(status.phase, Some(Phase::WaitingForBudget));
+    assert_eq!(status.until, Some(Time(at(50))));
+    assert_eq!(
+        status.message,
+        "MigrationPolicy all: method: Manual is not supported for pods of ReplicaSets: the pod stays until its deadline, and is deleted \
+         then; change the policy, or remove the pod"
+    );
 }
 
 #[test]
@@ -325,6 +479,7 @@ fn m14_only_an_eviction_that_was_accepted_of_a_pod_that_was_available_counts() {
             workload: Some(&full),
             policy: None,
             line: NEXT,
+            asker: Asker::Request,
             deadline: Duration::from_secs(604_800),
         };
         let Step::Begin(begun) = step(&case, at(1000)) else {
