@@ -47,6 +47,8 @@ closed_set! {
         PodDisruptionBudget,
         /// A LocalReplicaSet, by its own PodDisruptionBudget.
         LocalReplicaSet,
+        /// A FederatedDeployment of the host, whose rollouts keep to it in all clusters together.
+        FederatedDeployment,
     }
 }
 
@@ -201,6 +203,10 @@ pub struct AvailabilitySetStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<AvailabilityCluster>,
+    /// What is lent to rollouts of FederatedDeployments, by name: the pods that may be unavailable in all clusters together.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rollouts: Vec<Loan>,
     /// `Accepted`, `Satisfiable`, `Available`, `MembersReachable` and, while evictions are not limited, `EvictionsNotLimited`.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -272,8 +278,8 @@ pub struct Loan {
     pub revision: i64,
 }
 
-/// The value of an annotation [`availability.fedrs.dev/NAME`](annotations::AVAILABILITY_PREFIX) of a LocalReplicaSet, or of the
-/// PodDisruptionBudget of an AvailabilitySet, as JSON.
+/// The value of an annotation [`availability.fedrs.dev/NAME`](annotations::AVAILABILITY_PREFIX) of a LocalReplicaSet, of the
+/// PodDisruptionBudget of an AvailabilitySet, or of a FederatedDeployment on the host, as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DisruptionLimit {
@@ -283,6 +289,9 @@ pub struct DisruptionLimit {
     pub revision: i64,
     /// The federation that has written it (F40).
     pub federation: String,
+    /// Of a FederatedDeployment: whether its rollouts update one cluster at a time (M16).
+    #[serde(skip_serializing_if = "is_default")]
+    pub one_cluster_at_a_time: bool,
 }
 
 impl DisruptionLimit {

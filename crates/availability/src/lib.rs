@@ -34,6 +34,7 @@ mod own;
 mod parts;
 mod plan;
 mod read;
+mod rollouts;
 mod turn;
 mod verdict;
 
@@ -45,6 +46,8 @@ mod overlap_property_tests;
 mod overlap_tests;
 #[cfg(test)]
 mod plan_tests;
+#[cfg(test)]
+mod rollout_tests;
 #[cfg(test)]
 mod world;
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use fedrs_api::{Loan, LoanKind};
 
 use crate::{
+    domains::number,
     loans::{Limit, Part},
     observed::{Node, Pod},
-    own::Target,
+    own::{Own, Target},
 };
 
 /// A part, and what limits it.
@@ -51,13 +52,18 @@ impl Pods {
         this
     }
 
-    /// The part with these pods, of which as many are `expected` to exist.
+    /// The part with these pods, of which as many are `expected` to exist, if that is known. Beside these, pods that are not ready yet are
+    /// those that a rollout or a migration makes before it removes others: nobody misses them.
     pub(crate) fn part(self, expected: u64) -> Part {
-        let pods = self.live.max(expected.saturating_sub(self.disabled));
+        let pods = match expected.saturating_sub(self.disabled) {
+            0 => self.live,
+            expected => expected.max(self.reachable),
+        };
         Part {
             pods,
             unreachable: pods - self.reachable,
             exposure: pods,
+            held: 0,
             wanted: self.to_leave,
             limit: None,
         }
@@ -127,4 +133,31 @@ pub(crate) fn limited<'a>(
         target: Some(target),
         revision: written.map_or(last, |written| written.revision.max(last)),
     }
+}
+
+/// What is to be recorded before `writes`, one for each part, are sent.
+pub(crate) fn loans<'p>(
+    parts: impl IntoIterator<Item = &'p MemberPart<'p>>,
+    own: &Own<'_>,
+    writes: &[Option<u64>],
+) -> Vec<Loan> {
+    let loan = |(of, write): (&MemberPart<'_>, &Option<u64>)| {
+        let (kind, name) = match of.target? {
+            Target::Budget(budget) => {
+                let name = budget.map(|budget| budget.metadata.name.clone());
+                let name = name.unwrap_or_else(|| own.budget_name());
+                (LoanKind::PodDisruptionBudget, name)
+            }
+            Target::LocalSet(set) => (LoanKind::LocalReplicaSet, set.metadata.name.clone()),
+            Target::Rollout(set) => (LoanKind::FederatedDeployment, set.metadata.name.clone()),
+        };
+        Some(Loan {
+            kind,
+            name,
+            max_unavailable: number(of.part.exposure.max(write.unwrap_or_default())),
+            revision: of.revision + i64::from(write.is_some()),
+        })
+    };
+    let parts = parts.into_iter();
+    parts.zip(writes).filter_map(loan).collect()
 }

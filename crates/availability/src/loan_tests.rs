@@ -97,6 +97,7 @@ impl Member {
             } else {
                 written.max(recorded.max_unavailable)
             },
+            held: 0,
             wanted: self.wanted,
             limit: (!self.is_away).then_some(limit),
         }

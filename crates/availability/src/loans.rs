@@ -21,6 +21,8 @@ pub(crate) struct Part {
     pub(crate) unreachable: u64,
     /// How many of them may be unavailable by all that was lent, or may still arrive.
     pub(crate) exposure: u64,
+    /// How many of them may be made unavailable whatever is written: what a rollout has lent to members.
+    pub(crate) held: u64,
     /// Pods that would be evicted or updated if they might be.
     pub(crate) wanted: u64,
     /// What is written in the member; `None` if it can't be changed now.
@@ -56,7 +58,7 @@ impl Part {
     /// What is used of the budget whatever is lent.
     fn used(&self) -> u64 {
         if self.limit.is_some() {
-            self.unreachable
+            self.unreachable.max(self.held)
         } else {
             self.worst()
         }
@@ -65,7 +67,7 @@ impl Part {
     /// What it keeps without a share of what is left: a pod that is unreachable uses a loan that is there, and needs no larger one.
     fn base(&self) -> u64 {
         let written = self.limit.map_or(0, Limit::written);
-        written.min(self.unreachable)
+        written.min(self.unreachable.max(self.held))
     }
 }
 
@@ -159,6 +161,7 @@ mod tests {
             pods,
             unreachable,
             exposure: written,
+            held: 0,
             wanted: 0,
             limit: Some(Limit {
                 max_unavailable: Some(written),

@@ -26,6 +26,7 @@ use crate::{
     own::{Own, Request},
     plan::{FinalizerChange, Input, PERIOD, Plan, plan},
     read::{self, NodeCache, Question},
+    rollouts::FederatedSet,
 };
 
 /// Where AvailabilitySets are.
@@ -106,7 +107,19 @@ impl AvailabilityTask {
         let all = &self.context.neighbours;
         let namespace = set.namespace().unwrap_or_default();
         let neighbours = all.of(&namespace);
-        let seen = self.observe(&set, &neighbours, &access).await;
+        let of = (&*namespace, &*set.spec.federation);
+        let timeout = self.context.call_timeout;
+        let deployments = match read::deployments(&self.context.host, of, timeout).await {
+            Ok(deployments) => deployments,
+            Err(error) => {
+                let set = set.name_any();
+                tracing::warn!(set, %error, "failed to list the FederatedDeployments of an AvailabilitySet");
+                return Some(PERIOD);
+            }
+        };
+        let seen = self
+            .observe(&set, (&neighbours, &deployments), &access)
+            .await;
         if all.of(&namespace) != neighbours {
             // What was read may have loans of sets that are new.
             return Some(CHANGED_PAUSE);
@@ -115,6 +128,7 @@ impl AvailabilityTask {
             set: &set,
             federation: &self.context.federation,
             neighbours: &neighbours,
+            deployments: &deployments,
             seen: &seen,
             rejected: &self.rejected,
             now: self.context.clock.machine(),
@@ -132,12 +146,13 @@ impl AvailabilityTask {
     async fn observe(
         &self,
         set: &AvailabilitySet,
-        neighbours: &Neighbours,
+        (neighbours, deployments): (&Neighbours, &[FederatedSet]),
         access: &BTreeMap<String, Access>,
     ) -> BTreeMap<String, Seen> {
         let question = &Question {
             own: &Own::of(set, &self.context.federation, neighbours),
             selector: &set.spec.selector,
+            deployments,
             timeout: self.context.call_timeout,
         };
         let labels = &set.spec.domain_labels;
@@ -184,6 +199,12 @@ impl AvailabilityTask {
             for event in plan.events.iter().cloned() {
                 self.context.recorder.record(&involved, event);
             }
+        }
+        if let Some(why) = self
+            .send("host", &self.context.host, &plan.host_requests)
+            .await
+        {
+            tracing::warn!(%why, "failed to lend to the rollouts of FederatedDeployments");
         }
         let slots = Semaphore::new(MEMBERS_AT_A_TIME);
         let sent = plan.requests.iter().map(async |(cluster, requests)| {

@@ -13,12 +13,16 @@ use serde_json::{Value, json};
 use crate::{
     neighbours::Neighbours,
     observed::{Budget, LocalSet, Meta, Observed, Pod},
+    rollouts::FederatedSet,
 };
 
 /// Pods that are not ready may be evicted at any time: they are unreachable anyway.
 const POLICY: &str = "AlwaysAllow";
 /// Of the names of PodDisruptionBudgets.
 const BUDGET_PREFIX: &str = "avset-";
+const LOCAL_SETS: &str = "localreplicasets";
+/// Where FederatedDeployments are.
+pub(crate) const FEDERATED_SETS: &str = "federateddeployments";
 
 /// What limits the pods of a part.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,8 @@ pub(crate) enum Target<'a> {
     Budget(Option<&'a Budget>),
     /// A LocalReplicaSet.
     LocalSet(&'a LocalSet),
+    /// A FederatedDeployment of the host.
+    Rollout(&'a FederatedSet),
 }
 
 impl Target<'_> {
@@ -36,6 +42,7 @@ impl Target<'_> {
             Self::Budget(None) => return false,
             Self::Budget(Some(budget)) => (LoanKind::PodDisruptionBudget, &budget.metadata.name),
             Self::LocalSet(set) => (LoanKind::LocalReplicaSet, &set.metadata.name),
+            Self::Rollout(set) => (LoanKind::FederatedDeployment, &set.metadata.name),
         };
         loan.kind == kind && loan.name == *name
     }
@@ -179,6 +186,7 @@ impl<'a> Own<'a> {
             max_unavailable: max_unavailable.try_into().unwrap_or(u32::MAX),
             revision,
             federation: self.federation.to_owned(),
+            one_cluster_at_a_time: false,
         };
         match target {
             Target::Budget(None) => {
@@ -205,7 +213,14 @@ impl<'a> Own<'a> {
                 let owned = self.has_budget(budget).then_some(valid);
                 self.change(budget, &loans, owned)
             }
-            Target::LocalSet(set) => self.annotate(set, Some(limit)),
+            Target::LocalSet(set) => self.annotate(LOCAL_SETS, &set.metadata, Some(limit)),
+            Target::Rollout(set) => {
+                let limit = DisruptionLimit {
+                    one_cluster_at_a_time: valid.is_one_cluster_at_a_time,
+                    ..limit
+                };
+                self.annotate(FEDERATED_SETS, &set.metadata, Some(limit))
+            }
         }
     }
 
@@ -266,7 +281,8 @@ impl<'a> Own<'a> {
                     body: json!({ "preconditions": preconditions }),
                 })
             }
-            Target::LocalSet(set) => Some(self.annotate(set, None)),
+            Target::LocalSet(set) => Some(self.annotate(LOCAL_SETS, &set.metadata, None)),
+            Target::Rollout(set) => Some(self.annotate(FEDERATED_SETS, &set.metadata, None)),
         }
     }
 
@@ -275,14 +291,13 @@ impl<'a> Own<'a> {
         [annotations::AVAILABILITY_PREFIX, &self.name].concat()
     }
 
-    fn annotate(&self, set: &LocalSet, limit: Option<DisruptionLimit>) -> Request {
-        let meta = &set.metadata;
+    fn annotate(&self, kind: &str, meta: &Meta, limit: Option<DisruptionLimit>) -> Request {
         let namespace = &self.namespace;
         let key = self.annotation();
         let value = limit.map(|limit| limit.to_annotation());
         Request::MergePatch {
             path: format!(
-                "/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/localreplicasets/{}",
+                "/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/{kind}/{}",
                 meta.name
             ),
             body: json!({

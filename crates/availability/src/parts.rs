@@ -13,7 +13,7 @@ use fedrs_api::{Loan, LoanKind, ValidAvailabilitySet, selector};
 use crate::{
     budget_part,
     carriers::Carriers,
-    domains::{Place, number},
+    domains::Place,
     limited::{MemberPart, Pods, Written, limited, recorded},
     loans::Part,
     observed::{Budget, LocalSet, Node, Observed, Pod},
@@ -219,26 +219,5 @@ impl Member<'_> {
         parts.fold((0, 0), |(pods, unreachable), part| {
             (pods + part.pods, unreachable + part.unreachable)
         })
-    }
-
-    /// What is to be recorded before `writes`, one for each part, are sent.
-    pub(crate) fn loans(&self, own: &Own<'_>, writes: &[Option<u64>]) -> Vec<Loan> {
-        let loan = |(of, write): (&MemberPart<'_>, &Option<u64>)| {
-            let (kind, name) = match of.target? {
-                Target::Budget(budget) => {
-                    let name = budget.map(|budget| budget.metadata.name.clone());
-                    let name = name.unwrap_or_else(|| own.budget_name());
-                    (LoanKind::PodDisruptionBudget, name)
-                }
-                Target::LocalSet(set) => (LoanKind::LocalReplicaSet, set.metadata.name.clone()),
-            };
-            Some(Loan {
-                kind,
-                name,
-                max_unavailable: number(of.part.exposure.max(write.unwrap_or_default())),
-                revision: of.revision + i64::from(write.is_some()),
-            })
-        };
-        self.parts.iter().zip(writes).filter_map(loan).collect()
     }
 }

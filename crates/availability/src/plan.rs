@@ -23,11 +23,13 @@ use crate::{
     conditions::{self, Facts},
     domains::{self, number},
     events,
+    limited::{self, MemberPart},
     loans::{self, Part},
     neighbours::Neighbours,
     observed::Seen,
     own::{Own, Request, Target},
     parts::{self, Member},
+    rollouts::{FederatedSet, Rollouts},
     turn,
     verdict::{Counts, Verdict},
 };
@@ -45,6 +47,8 @@ pub(crate) struct Input<'a> {
     pub(crate) federation: &'a str,
     /// All AvailabilitySets of the namespace and federation, as they were while the members were read.
     pub(crate) neighbours: &'a Neighbours,
+    /// The FederatedDeployments of the namespace and federation.
+    pub(crate) deployments: &'a [FederatedSet],
     /// What is known of each member, by name.
     pub(crate) seen: &'a BTreeMap<String, Seen>,
     /// The members that rejected the last request, and why.
@@ -70,6 +74,8 @@ pub(crate) struct Plan {
     pub(crate) events: Vec<Event>,
     /// By cluster.
     pub(crate) requests: BTreeMap<String, Vec<Request>>,
+    /// To the host.
+    pub(crate) host_requests: Vec<Request>,
     /// When to look again; `None` if nothing changes before the object does.
     pub(crate) next: Option<Duration>,
 }
@@ -121,6 +127,7 @@ fn not_accepted(input: &Input<'_>, errors: &str, previous: &AvailabilitySetStatu
         events: events::of(previous, &status, &[]),
         status,
         requests: BTreeMap::new(),
+        host_requests: Vec::new(),
         next: None,
     }
 }
@@ -145,23 +152,41 @@ fn removal(input: &Input<'_>, previous: &AvailabilitySetStatus) -> Plan {
         }
     }
     let has_finalizer = finalizer::is_present(&input.set.metadata, finalizers::AVAILABILITY_SET);
-    let is_clean = left.is_empty();
+    let lent = input.deployments.iter();
+    let lent = lent.filter(|set| own.limit_on(&set.metadata).is_some());
+    let host_requests: Vec<_> = lent
+        .filter_map(|set| own.remove(Target::Rollout(set)))
+        .collect();
+    let is_clean = left.is_empty() && host_requests.is_empty();
     let forgotten: Vec<_> = forgotten(input, previous).collect();
     let status = AvailabilitySetStatus {
         clusters: left,
+        rollouts: if host_requests.is_empty() {
+            Vec::new()
+        } else {
+            previous.rollouts.clone()
+        },
         ..previous.clone()
     };
     Plan {
         finalizer: (has_finalizer && is_clean).then_some(FinalizerChange::Remove),
         events: events::of(previous, &status, &forgotten),
         status,
-        next: if requests.is_empty() {
+        next: if requests.is_empty() && host_requests.is_empty() {
             (!is_clean).then_some(PERIOD)
         } else {
             Some(AFTER_WRITES)
         },
         requests,
+        host_requests,
     }
+}
+
+/// What has to be written: one for each part.
+struct Writes<'a> {
+    /// Of each member that was read.
+    members: BTreeMap<&'a str, Vec<Option<u64>>>,
+    rollouts: Vec<Option<u64>>,
 }
 
 /// The plan of a valid set that is not deleted.
@@ -174,6 +199,7 @@ struct Planner<'a> {
     members: BTreeMap<&'a str, Member<'a>>,
     /// What is known of the others, by name.
     others: BTreeMap<&'a str, AvailabilityCluster>,
+    rollouts: Rollouts<'a>,
 }
 
 impl<'a> Planner<'a> {
@@ -184,6 +210,17 @@ impl<'a> Planner<'a> {
     ) -> Self {
         let own = Own::of(input.set, input.federation, input.neighbours);
         let (mut members, mut others) = (BTreeMap::new(), BTreeMap::new());
+        let observed = input.seen.iter().filter_map(|(name, seen)| match seen {
+            Seen::Observed(observed) => Some((&**name, observed)),
+            Seen::Away(_) | Seen::NotRead(_) => None,
+        });
+        let observed: Vec<_> = observed.collect();
+        let rollouts = Rollouts::of(
+            input.deployments,
+            (&own, valid),
+            &previous.rollouts,
+            &observed,
+        );
         for (name, seen) in input.seen {
             let before = recorded(previous, name);
             let loans = before.map_or(&[][..], |cluster| &cluster.loans);
@@ -208,6 +245,7 @@ impl<'a> Planner<'a> {
             previous,
             members,
             others,
+            rollouts,
         }
     }
 
@@ -222,18 +260,20 @@ impl<'a> Planner<'a> {
         Counts { pods, unreachable }
     }
 
-    /// What has to be written, for each part of each member that was read.
-    fn writes(&self, verdict: &Verdict) -> BTreeMap<&'a str, Vec<Option<u64>>> {
-        let parts = self.members.values().flat_map(|member| &member.parts);
-        let parts = parts
-            .map(|of| of.part)
-            .chain(self.others.values().map(fixed));
+    fn writes(&self, verdict: &Verdict) -> Writes<'a> {
+        let members = self.members.iter();
+        let parts =
+            members.flat_map(|(name, member)| self.rollouts.without_updated(name, &member.parts));
+        let rollouts = self.rollouts.parts.iter().map(|of| of.part);
+        let parts = parts.chain(self.others.values().map(fixed)).chain(rollouts);
         let parts: Vec<_> = parts.collect();
         let budget = verdict.allowance();
         let writes = if self.valid.is_one_cluster_at_a_time {
             let members = self.members.values().map(|member| member.parts.len());
             let others = self.others.values().map(|_| 1);
-            let clusters = members.chain(others).enumerate();
+            // A rollout updates one cluster after the other, and none is disturbed meanwhile.
+            let rollouts = self.rollouts.parts.iter().map(|_| 1);
+            let clusters = members.chain(others).chain(rollouts).enumerate();
             let clusters = clusters.flat_map(|(index, parts)| repeat_n(index, parts));
             turn::writes(budget, &parts, &clusters.collect::<Vec<_>>())
         } else {
@@ -244,25 +284,37 @@ impl<'a> Planner<'a> {
             let of_member = writes.by_ref().take(member.parts.len());
             (*name, of_member.collect())
         };
-        self.members.iter().map(of_member).collect()
+        let members = self.members.iter().map(of_member).collect();
+        Writes {
+            members,
+            rollouts: writes.skip(self.others.len()).collect(),
+        }
     }
 
-    fn requests(
-        &self,
-        writes: &BTreeMap<&str, Vec<Option<u64>>>,
-    ) -> BTreeMap<String, Vec<Request>> {
+    /// The request that a write of a part is.
+    fn request(&self, (of, write): (&MemberPart<'_>, &Option<u64>)) -> Option<Request> {
+        let (target, max_unavailable) = of.target.zip(*write)?;
+        let revision = of.revision + 1;
+        Some((self.own).write(target, self.valid, max_unavailable, revision))
+    }
+
+    fn host_requests(&self, writes: &Writes<'_>) -> Vec<Request> {
+        let obsolete = self.rollouts.obsolete.iter();
+        let removed = obsolete.filter_map(|set| self.own.remove(Target::Rollout(set)));
+        let parts = self.rollouts.parts.iter().zip(&writes.rollouts);
+        removed
+            .chain(parts.filter_map(|of| self.request(of)))
+            .collect()
+    }
+
+    fn requests(&self, writes: &Writes<'_>) -> BTreeMap<String, Vec<Request>> {
         let mut requests = BTreeMap::new();
         for (name, member) in &self.members {
             let obsolete = member.obsolete.iter();
             let mut of_member: Vec<_> = obsolete.filter_map(|of| self.own.remove(*of)).collect();
-            let writes = writes.get(name).into_iter().flatten();
-            for (of, write) in member.parts.iter().zip(writes) {
-                if let Some((target, max_unavailable)) = of.target.zip(*write) {
-                    let revision = of.revision + 1;
-                    let request = (self.own).write(target, self.valid, max_unavailable, revision);
-                    of_member.push(request);
-                }
-            }
+            let writes = writes.members.get(name).into_iter().flatten();
+            let written = member.parts.iter().zip(writes);
+            of_member.extend(written.filter_map(|of| self.request(of)));
             if !of_member.is_empty() {
                 requests.insert((*name).to_owned(), of_member);
             }
@@ -270,11 +322,11 @@ impl<'a> Planner<'a> {
         requests
     }
 
-    fn clusters(&self, writes: &BTreeMap<&str, Vec<Option<u64>>>) -> Vec<AvailabilityCluster> {
+    fn clusters(&self, writes: &Writes<'_>) -> Vec<AvailabilityCluster> {
         let members = self.members.iter().map(|(name, member)| {
             let (pods, unreachable) = member.counts();
-            let writes = writes.get(name).map_or(&[][..], Vec::as_slice);
-            let loans = member.loans(&self.own, writes);
+            let writes = writes.members.get(name).map_or(&[][..], Vec::as_slice);
+            let loans = limited::loans(&member.parts, &self.own, writes);
             let cluster = AvailabilityCluster {
                 name: (*name).to_owned(),
                 pods: number(pods),
@@ -299,11 +351,21 @@ impl<'a> Planner<'a> {
         loans.filter(is_left).cloned().collect()
     }
 
+    /// The records of what is lent to rollouts, and of what is still to be removed.
+    fn lent_to_rollouts(&self, writes: &Writes<'_>) -> Vec<Loan> {
+        let obsolete = self.rollouts.obsolete.iter();
+        let obsolete: Vec<_> = obsolete.map(|set| Target::Rollout(set)).collect();
+        let before = self.previous.rollouts.iter();
+        let left = before.filter(|loan| obsolete.iter().any(|of| of.lends(loan)));
+        let loans = limited::loans(&self.rollouts.parts, &self.own, &writes.rollouts);
+        loans.into_iter().chain(left.cloned()).collect()
+    }
+
     fn status(
         &self,
         counts: Counts,
         verdict: &Verdict,
-        clusters: Vec<AvailabilityCluster>,
+        writes: &Writes<'_>,
     ) -> AvailabilitySetStatus {
         let collect = |of: for<'m> fn(&'m Member<'a>) -> &'m Vec<domains::Place>| -> Vec<_> {
             let members = self.members.values();
@@ -327,7 +389,8 @@ impl<'a> Planner<'a> {
             budget: number(verdict.budget),
             budget_left: number(verdict.left),
             domains,
-            clusters,
+            clusters: self.clusters(writes),
+            rollouts: self.lent_to_rollouts(writes),
             conditions: Vec::new(),
         }
     }
@@ -370,17 +433,17 @@ impl<'a> Planner<'a> {
         let mut writes = self.writes(&verdict);
         if !has_finalizer {
             // Without it, the object could disappear before what was lent.
-            writes
-                .values_mut()
-                .flatten()
+            let of_members = writes.members.values_mut().flatten();
+            of_members
+                .chain(&mut writes.rollouts)
                 .for_each(|write| *write = None);
         }
-        let requests = if has_finalizer {
-            self.requests(&writes)
+        let (requests, host_requests) = if has_finalizer {
+            (self.requests(&writes), self.host_requests(&writes))
         } else {
-            BTreeMap::new()
+            (BTreeMap::new(), Vec::new())
         };
-        let mut status = self.status(counts, &verdict, self.clusters(&writes));
+        let mut status = self.status(counts, &verdict, &writes);
         let generation = self.input.set.metadata.generation;
         let conditions = conditions::of(&self.facts(counts, verdict)).into_iter();
         let previous = &self.previous.conditions;
@@ -392,12 +455,13 @@ impl<'a> Planner<'a> {
             finalizer: (!has_finalizer).then_some(FinalizerChange::Add),
             events: events::of(self.previous, &status, &forgotten),
             status,
-            next: Some(if requests.is_empty() {
+            next: Some(if requests.is_empty() && host_requests.is_empty() {
                 PERIOD
             } else {
                 AFTER_WRITES
             }),
             requests,
+            host_requests,
         }
     }
 }
@@ -413,6 +477,7 @@ fn fixed(cluster: &AvailabilityCluster) -> Part {
         pods,
         unreachable: natural(cluster.unreachable),
         exposure: loans.sum::<u64>().min(pods),
+        held: 0,
         wanted: 0,
         limit: None,
     }

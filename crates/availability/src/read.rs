@@ -16,7 +16,8 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     carriers,
     observed::{Budget, Meta, Node, Observed, Pod},
-    own::{Own, with_disabled},
+    own::{FEDERATED_SETS, Own, with_disabled},
+    rollouts::FederatedSet,
 };
 
 const NODES: &str = "/api/v1/nodes";
@@ -41,6 +42,8 @@ pub(crate) struct Question<'a> {
     /// Whose pods, beside those of others.
     pub(crate) own: &'a Own<'a>,
     pub(crate) selector: &'a LabelSelector,
+    /// The FederatedDeployments of the namespace.
+    pub(crate) deployments: &'a [FederatedSet],
     pub(crate) timeout: Duration,
 }
 
@@ -115,7 +118,7 @@ pub(crate) async fn observe(
     let path = format!("/apis/policy/v1/namespaces/{namespace}/{BUDGETS}");
     let budgets: Vec<Budget> = all(&lists, Collection::all(path), (BUDGETS, OBJECTS_MAX)).await?;
     let path = format!("/api/v1/namespaces/{namespace}/{PODS}");
-    let keys = label_keys(&budgets);
+    let keys = label_keys(&budgets, question.deployments);
     let list_pods = async |selector: &LabelSelector| {
         let selected = Collection::with_labels(path.clone(), selector::to_text(selector));
         let keep = |mut pod: Pod| {
@@ -140,11 +143,24 @@ pub(crate) async fn observe(
     })
 }
 
-/// The labels of pods that matter: PodDisruptionBudgets select by them.
-fn label_keys(budgets: &[Budget]) -> BTreeSet<&str> {
-    let selectors = budgets
-        .iter()
-        .filter_map(|budget| budget.spec.selector.as_ref());
+/// The FederatedDeployments of this federation in a namespace of the host.
+pub(crate) async fn deployments(
+    host: &Client,
+    (namespace, federation): (&str, &str),
+    timeout: Duration,
+) -> Result<Vec<FederatedSet>, ReadError> {
+    let lists = Lists::new(host, timeout);
+    let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/{FEDERATED_SETS}");
+    let keep = |set: FederatedSet| (set.spec.federation == federation).then_some(set);
+    let limit = KeptLimit::new(FEDERATED_SETS, OBJECTS_MAX);
+    lists.list(Collection::all(path), &limit, keep).await
+}
+
+/// The labels of pods that matter: PodDisruptionBudgets and FederatedDeployments select by them.
+fn label_keys<'a>(budgets: &'a [Budget], deployments: &'a [FederatedSet]) -> BTreeSet<&'a str> {
+    let budgets = budgets.iter();
+    let of_budgets = budgets.filter_map(|budget| budget.spec.selector.as_ref());
+    let selectors = of_budgets.chain(deployments.iter().map(|set| &set.spec.selector));
     let keys = selectors.flat_map(selector::keys).take(KEYS_MAX);
     keys.chain([labels::ENABLED]).collect()
 }

@@ -90,6 +90,7 @@ mod tests {
             pods: 3,
             unreachable,
             exposure: written,
+            held: 0,
             wanted: 0,
             limit: Some(limit),
         }

@@ -13,10 +13,14 @@ use crate::{
     observed::{Budget, Node, Observed, Pod, Seen},
     own::{Own, Request, with_disabled},
     plan::{FinalizerChange, Input, Plan, plan},
+    rollouts::FederatedSet,
 };
 
 /// The objects of one kind, by name.
 type Objects = BTreeMap<String, Value>;
+
+/// Where requests to the host are sent.
+pub(crate) const HOST: &str = "host";
 
 /// One member.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +40,8 @@ pub(crate) struct World {
     /// The other ones of the namespace, by name.
     pub(crate) others: BTreeMap<String, AvailabilitySet>,
     pub(crate) members: BTreeMap<String, Member>,
+    /// The FederatedDeployments of the host.
+    pub(crate) deployments: Objects,
     /// Whether the object has disappeared.
     pub(crate) is_gone: bool,
     /// The reasons of all events.
@@ -66,6 +72,7 @@ impl World {
             set: set("web", &json!({ "app": "web" }), budget),
             others: BTreeMap::new(),
             members: BTreeMap::new(),
+            deployments: Objects::new(),
             is_gone: false,
             events: Vec::new(),
             version: 0,
@@ -202,6 +209,7 @@ impl World {
             set: &self.set,
             federation: "f",
             neighbours: &neighbours,
+            deployments: &all::<FederatedSet>(&self.deployments),
             seen: &seen.collect(),
             rejected: &BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
@@ -239,7 +247,9 @@ impl World {
                 .into_iter()
                 .map(move |request| (member.clone(), request))
         };
-        let requests = plan.requests.into_iter().flat_map(of_member).collect();
+        let to_host = (HOST.to_owned(), plan.host_requests);
+        let all = plan.requests.into_iter().chain([to_host]);
+        let requests = all.flat_map(of_member).collect();
         (plan.finalizer.is_some() || has_status, requests)
     }
 
@@ -247,6 +257,16 @@ impl World {
     pub(crate) fn send(&mut self, member: &str, request: Request) -> bool {
         self.version += 1;
         let version = json!(self.version.to_string());
+        if member == HOST {
+            let Request::MergePatch { path, body } = request else {
+                panic!("only annotations of FederatedDeployments are changed: {request:?}");
+            };
+            let name = path.rsplit('/').next().unwrap();
+            return self
+                .deployments
+                .get_mut(name)
+                .is_some_and(|set| annotate(set, &body, version));
+        }
         let member = self.member(member);
         let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();
         match request {
@@ -276,15 +296,7 @@ impl World {
             }
             Request::MergePatch { path, body } => {
                 let set = member.sets.get_mut(&name(&path)).unwrap();
-                let meta = &body["metadata"];
-                assert_eq!(meta["resourceVersion"], set["metadata"]["resourceVersion"]);
-                for (key, value) in meta["annotations"].as_object().unwrap() {
-                    set["metadata"]["annotations"][key] = value.clone();
-                    if value.is_null() {
-                        set["metadata"]["annotations"] = Value::Null;
-                    }
-                }
-                set["metadata"]["resourceVersion"] = version;
+                assert!(annotate(set, &body, version), "it names what it replaces");
                 true
             }
             Request::Delete { path, body } => {
@@ -384,6 +396,22 @@ impl World {
             limit.unwrap()["maxUnavailable"].clone()
         })
     }
+}
+
+/// Changes the annotations of an object. Returns whether it was the one that the patch names.
+fn annotate(set: &mut Value, patch: &Value, version: Value) -> bool {
+    let meta = &patch["metadata"];
+    if meta["resourceVersion"] != set["metadata"]["resourceVersion"] {
+        return false;
+    }
+    for (key, value) in meta["annotations"].as_object().unwrap() {
+        set["metadata"]["annotations"][key] = value.clone();
+        if value.is_null() {
+            set["metadata"]["annotations"] = Value::Null;
+        }
+    }
+    set["metadata"]["resourceVersion"] = version;
+    true
 }
 
 impl Member {

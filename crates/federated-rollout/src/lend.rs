@@ -133,7 +133,7 @@ fn can_grow(
         && state.loans.get(member.name).is_some_and(is_used)
 }
 
-/// How many more members of each step may be updated.
+/// How many members of each step are being updated.
 struct Concurrency(BTreeMap<usize, usize>);
 
 impl Concurrency {
@@ -161,6 +161,8 @@ impl Concurrency {
         member: &Member<'_>,
     ) -> Option<Refusal> {
         let step = step_of(rollout, member);
+        let all: usize = self.0.values().sum();
+        let is_alone = rollout.limit.is_some_and(|limit| limit.one_member);
         let active = self.0.entry(step).or_default();
         let limit = rollout.steps.get(step).and_then(|step| step.max_concurrent);
         let (found, loan) = present(member, state)?;
@@ -168,6 +170,7 @@ impl Concurrency {
             || found.revision == rollout.target;
         match limit {
             _ if is_counted => None,
+            _ if is_alone && all > 0 => Some(Refusal::Concurrency(1)),
             Some(limit) if *active >= limit.max(1) => Some(Refusal::Concurrency(limit)),
             _ => {
                 *active += 1;

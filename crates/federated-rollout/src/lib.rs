@@ -73,7 +73,7 @@ pub use action::{Action, Write};
 pub use budget::{Amount, Budget, Limits};
 pub use decision::Decision;
 pub use member::{Deployment, LocalSet, Member, MemberState};
-pub use rollout::{Approval, OnFailure, Rollout, Speed, Step};
+pub use rollout::{Approval, Limit, OnFailure, Rollout, Speed, Step};
 pub use state::{Loan, Returned, State};
 pub use step::step;
 pub use strategy::Strategy;

@@ -19,6 +19,8 @@ pub struct Rollout<'a> {
     pub replicas: u64,
     /// What may be unavailable, and what may run beyond N, over all clusters (L14).
     pub budget: Budget,
+    /// What others allow of it; `None` if nobody limits it.
+    pub limit: Option<Limit>,
     /// The most pods to start in a time, over all clusters (L15).
     pub speed: Option<Speed>,
     /// The order of the members. A last step with all that are in none is implied.
@@ -35,6 +37,15 @@ pub struct Rollout<'a> {
     /// The members in the order in which loans are given where needs are equal. The loan of a member that is missing here ends:
     /// pass lost members in.
     pub members: &'a [Member<'a>],
+}
+
+/// What others allow of a budget, such as an AvailabilitySet that lends parts of its own one to evictions, too (A1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The most pods of N that may be unavailable.
+    pub unavailable: u64,
+    /// Whether one member is updated at a time (M16).
+    pub one_member: bool,
 }
 
 /// The most pods that start updating in a time, over all clusters.
@@ -80,8 +91,17 @@ pub enum OnFailure {
 }
 
 impl Rollout<'_> {
-    /// The budget in pods.
+    /// The budget in pods, within what others allow.
     pub(crate) fn limits(&self) -> Limits {
+        let limits = self.own_limits();
+        let most = self.limit.map_or(u64::MAX, |limit| limit.unavailable);
+        Limits {
+            unavailable: limits.unavailable.min(most),
+            ..limits
+        }
+    }
+
+    fn own_limits(&self) -> Limits {
         let present = (self.members.iter()).filter(|member| member.state != MemberState::Lost);
         let replicas = present.filter_map(|member| member.deployment.map(|found| found.replicas));
         let largest = replicas.clone().max().unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedrs_api::{FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, annotations};
+use fedrs_api::{DisruptionLimit, FederatedReplicaSetStatus, FieldError, MAX_ENTRIES, annotations};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use reflector::{Versioned, limited_value};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
@@ -98,7 +98,10 @@ impl From<Metadata> for ObjectMeta {
         // The next one shows that there are too many.
         let kept = MAX_ENTRIES + 1;
         let used = [annotations::PREFERENCES, annotations::CHANGE_CAUSE];
-        let ours = |(key, _): &(String, String)| used.contains(&&**key);
+        let ours = |(key, value): &(String, String)| {
+            let is_limit = key.starts_with(annotations::AVAILABILITY_PREFIX);
+            used.contains(&&**key) || is_limit && value.len() <= DisruptionLimit::BYTES_MAX
+        };
         Self {
             name: metadata.name,
             namespace: metadata.namespace,

@@ -6,11 +6,12 @@ use std::{
 };
 
 use controller_base::selector_index::{MAX_KNOWN, SelectorIndex};
+use federated_rollout::Limit;
 use fedrs_api::{
-    DeletionPolicy, FederatedDeployment, FederatedDeploymentSpec, FederatedReplicaSet,
-    FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, LocalKind, MAX_ENTRIES,
-    ObjectKey, RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs, ValidTemplate,
-    preferences_hash,
+    DeletionPolicy, DisruptionLimit, FederatedDeployment, FederatedDeploymentSpec,
+    FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, LocalKind,
+    MAX_ENTRIES, ObjectKey, RolloutSettings, SetKind, ValidFederatedDeployment, ValidFrs,
+    ValidTemplate, annotations, preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -255,6 +256,31 @@ impl Entry {
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         let annotations = self.metadata.annotations.as_ref();
         annotations?.get(key).map(String::as_str)
+    }
+
+    /// The least of what AvailabilitySets allow its rollouts, and the name of that one (A1). LocalReplicaSets have limits of their own.
+    pub(crate) fn rollout_limit(&self) -> Option<(&str, Limit)> {
+        if self.local != LocalKind::Deployment {
+            return None;
+        }
+        let limits = self.metadata.annotations.iter().flatten();
+        let limits = limits.filter_map(|(key, value)| {
+            let set = key.strip_prefix(annotations::AVAILABILITY_PREFIX)?;
+            Some((set, DisruptionLimit::parse(value)))
+        });
+        let limits: Vec<_> = limits.collect();
+        let one_member = limits.iter().any(|(_, limit)| limit.one_cluster_at_a_time);
+        let (set, least) = limits
+            .into_iter()
+            .min_by_key(|(_, limit)| limit.max_unavailable)?;
+        let unavailable = least.max_unavailable.into();
+        Some((
+            set,
+            Limit {
+                unavailable,
+                one_member,
+            },
+        ))
     }
 
     /// The entry with another template, of an earlier revision. It stays the same if it is invalid.

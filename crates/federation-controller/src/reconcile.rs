@@ -182,6 +182,7 @@ impl Reconciler {
                 revision: &revision,
                 recorded,
                 spec_revision,
+                limit: entry.rollout_limit(),
                 failing_pod: None,
             }),
             previous: &previous,

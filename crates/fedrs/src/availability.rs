@@ -51,7 +51,7 @@ fn table(set: &AvailabilitySet) -> String {
         status.budget,
         status.budget_left,
     )) + "\n";
-    for table in [clusters(status), domains(status)] {
+    for table in [clusters(status), rollouts(status), domains(status)] {
         if !table.is_empty() {
             text.push('\n');
             text.push_str(&table);
@@ -100,6 +100,21 @@ fn clusters(status: &AvailabilitySetStatus) -> String {
         return String::new();
     }
     output::table(&["CLUSTER", "PODS", "UNREACHABLE", "LENT"], 1..3, rows)
+}
+
+/// What is lent to rollouts, in all clusters together.
+fn rollouts(status: &AvailabilitySetStatus) -> String {
+    let rows = status.rollouts.iter().map(|loan| {
+        vec![
+            format!("{} {}", loan.kind, loan.name),
+            loan.max_unavailable.to_string(),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    output::table(&["ROLLOUTS", "LENT"], 1..2, rows)
 }
 
 fn domains(status: &AvailabilitySetStatus) -> String {

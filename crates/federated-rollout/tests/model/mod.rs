@@ -184,6 +184,7 @@ impl World {
                 max_unavailable: Amount::Number(self.setup.unavailable),
                 max_surge: Amount::Number(self.setup.surge),
             },
+            limit: None,
             speed: self.setup.portion.map(|portion| Speed {
                 portion,
                 min_delay: Duration::from_secs(MIN_DELAY.unsigned_abs()),

@@ -73,6 +73,7 @@ pub(crate) fn rollout<'a>(members: &'a [Member<'a>], unavailable: u64, surge: u6
             max_unavailable: Amount::Number(unavailable),
             max_surge: Amount::Number(surge),
         },
+        limit: None,
         speed: None,
         steps: &[],
         approvals: &[],

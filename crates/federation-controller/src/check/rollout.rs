@@ -47,6 +47,7 @@ pub(super) fn decide(
         previous: rollout.previous_revision(),
         replicas: snapshot.frs.replicas.into(),
         budget: settings.budget,
+        limit: rollout.limit.map(|(_, limit)| limit),
         speed: settings.order.speed,
         steps: &settings.order.steps(&step_members),
         approvals: &settings.order.approvals(),

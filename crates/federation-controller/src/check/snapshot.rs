@@ -1,7 +1,7 @@
 //! The input of a check, read from local stores alone (F26).
 
 use cluster_informer::{Health, SyncState, WorkloadState, WorkloadView};
-use federated_rollout::State;
+use federated_rollout::{Limit, State};
 use fedrs_api::{FederatedReplicaSetStatus, RolloutSettings, ValidFrs};
 use jiff::Timestamp;
 
@@ -41,6 +41,8 @@ pub struct RolloutSnapshot<'a> {
     pub revision: &'a str,
     /// The name of the revision of the spec: another one if it has failed, and is undone.
     pub spec_revision: &'a str,
+    /// What an AvailabilitySet allows of the budget, and its name.
+    pub limit: Option<(&'a str, Limit)>,
     /// Why a pod of a revision that has failed is not available, if the members were asked.
     pub failing_pod: Option<&'a str>,
     /// What the host has recorded: the status of the last check may be ahead of it.

@@ -248,6 +248,7 @@ impl<'a> Run<'a> {
                 },
                 budget => budget,
             },
+            limit: None,
             speed,
             steps: self.steps,
             approvals: &approvals.collect::<Vec<_>>(),

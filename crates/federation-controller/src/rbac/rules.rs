@@ -158,7 +158,7 @@ pub(super) fn host() -> Vec<Grant> {
             &["patch"],
         ),
         grant(
-            "List and watch FederatedDeployments; add and remove the finalizer",
+            "List and watch FederatedDeployments; add and remove the finalizer; lend parts of the budgets of AvailabilitySets to their rollouts",
             (FEDRS, "federateddeployments"),
             &["list", "watch", "patch"],
         ),

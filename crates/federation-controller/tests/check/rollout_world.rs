@@ -1,7 +1,7 @@
 //! A federation in which a template is to be rolled out, as a check sees it.
 
 use cluster_informer::{DeploymentState, RolloutStrategy};
-use federated_rollout::Action as RolloutAction;
+use federated_rollout::{Action as RolloutAction, Limit};
 use federation_controller::{
     check::{
         Check, DesiredHashes, Member, RolloutRecord, RolloutSnapshot, SetChange, Snapshot, check,
@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) members: Vec<Member>,
     pub(crate) previous: FederatedReplicaSetStatus,
     pub(crate) recorded: RolloutRecord,
+    /// What an AvailabilitySet allows.
+    pub(crate) limit: Option<Limit>,
     pub(crate) settings: Config,
 }
 
@@ -94,6 +96,7 @@ impl World {
                 clusters: names.map(cluster).into(),
                 ..FederatedReplicaSetStatus::default()
             },
+            limit: None,
             recorded: RolloutRecord {
                 current_revision: Some(revision(OLD)),
                 ..RolloutRecord::default()
@@ -115,6 +118,7 @@ impl World {
                 settings: &self.deployment.rollout,
                 revision: &revision,
                 spec_revision: &revision,
+                limit: self.limit.map(|limit| ("web", limit)),
                 failing_pod: None,
                 recorded: &self.recorded,
             }),

@@ -1,7 +1,7 @@
 //! Rollouts of FederatedDeployments: what a check lends, writes and says (L6, L8, L14).
 
 use cluster_informer::DeploymentState;
-use federated_rollout::Action as RolloutAction;
+use federated_rollout::{Action as RolloutAction, Limit};
 use federation_controller::check::{
     Action, Check, Member, Outage, RolloutRecord, SetChange, check, refresh_status,
 };
@@ -29,6 +29,36 @@ fn l14_a_template_is_written_once_what_is_lent_for_it_is_recorded() {
     assert_eq!(RolloutRecord::of(&decided.status), world.recorded);
     assert_eq!(condition_reason(&decided, "Progressing"), "RollingOut");
     assert_eq!(condition_reason(&decided, "Ready"), "RollingOut");
+}
+
+/// Its own budget is 2 pods.
+#[test]
+fn a1_m16_a_rollout_keeps_to_what_an_availability_set_allows() {
+    let table: [(u64, bool, &[(&str, u64)]); 4] = [
+        (0, false, &[]),
+        (1, false, &[("a", 1)]),
+        (5, false, &[("a", 1), ("b", 1)]),
+        (5, true, &[("a", 2)]),
+    ];
+    for (unavailable, one_member, expected) in table {
+        let mut world = World::new(json!({}));
+        world.limit = Some(Limit {
+            unavailable,
+            one_member,
+        });
+        let decided = world.check();
+        let lent = lent(&decided);
+        let lent: Vec<_> = (lent.iter())
+            .map(|(name, pods, _)| (&**name, *pods))
+            .collect();
+        assert_eq!(lent, expected, "{unavailable}");
+        let message = condition_message(&decided, "Progressing");
+        let is_named = message.contains("AvailabilitySet web allows");
+        assert_eq!(is_named, unavailable < 2, "{message}");
+        // What a rollout may use at the moment is no reason to be unavailable.
+        let available = condition_reason(&decided, "Available");
+        assert_eq!(available, "MinimumReplicasAvailable", "{unavailable}");
+    }
 }
 
 #[test]

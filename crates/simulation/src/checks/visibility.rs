@@ -197,6 +197,12 @@ impl Visibility {
         Some(self.outage?.unlisted_since)
     }
 
+    /// Whether the cluster can't be reached, and the controller need not know that yet.
+    pub(super) fn is_unnoticed(&self, config: &Config) -> bool {
+        let mut kinds = self.reasons.values();
+        kinds.any(|kind| *kind == OutageKind::Connection) && !self.is_known_to_be_unknown(config)
+    }
+
     /// Whether the controller must know by now that the state of the cluster is unknown.
     pub(super) fn is_known_to_be_unknown(&self, config: &Config) -> bool {
         let has = |kind| self.reasons.values().any(|reason| *reason == kind);

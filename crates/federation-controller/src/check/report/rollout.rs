@@ -105,7 +105,14 @@ impl<'a> RolloutReport<'a> {
     fn available(&self, status: &FederatedReplicaSetStatus) -> RolloutCondition {
         use ConditionReason as Reason;
         let desired = u64::from(self.decision.snapshot.frs.replicas);
-        let least = desired.saturating_sub(self.decided.account.limits.unavailable);
+        // That of the strategy: what an AvailabilitySet allows changes with what happens elsewhere.
+        let own = self
+            .snapshot
+            .settings
+            .budget
+            .resolve(desired, 0)
+            .unavailable;
+        let least = desired.saturating_sub(self.decided.account.limits.unavailable.max(own));
         let available = from_status(status.available_replicas);
         let holds = available >= least;
         let reason = if holds {
@@ -307,7 +314,8 @@ impl<'a> RolloutReport<'a> {
                 let by = short_list(unplaced.into_iter().chain(by), ", ");
                 let by = by.map(|by| format!(" ({by})"));
                 let by = by.unwrap_or_default();
-                format!("the budget: {in_use} of {of} unavailable pods are in use{by}")
+                let limit = self.limited_by();
+                format!("the budget: {in_use} of {of} unavailable pods are in use{by}{limit}")
             }
             RolloutWait::Speed { until } => {
                 return ("the speed to allow more pods".to_owned(), *until);
@@ -322,6 +330,24 @@ impl<'a> RolloutReport<'a> {
             } => format!("updated pods: {available} of {replicas} are available"),
         };
         (what, None)
+    }
+
+    /// Who allows less than the strategy, for people.
+    fn limited_by(&self) -> String {
+        let desired = u64::from(self.decision.snapshot.frs.replicas);
+        let own = self
+            .snapshot
+            .settings
+            .budget
+            .resolve(desired, 0)
+            .unavailable;
+        let limit = self.snapshot.limit;
+        let limit = limit.filter(|(_, limit)| limit.unavailable < own);
+        let text = limit.map(|(set, limit)| {
+            let lent = limit.unavailable;
+            format!("; AvailabilitySet {set} allows {lent} of the {own} of spec.strategy")
+        });
+        text.unwrap_or_default()
     }
 
     /// The name of a step; `None` for the implied last one.

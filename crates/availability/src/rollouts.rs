@@ -1,0 +1,220 @@
+//! The rollouts of FederatedDeployments whose Deployments have pods of a set (A1). Their controllers in the members ask no
+//! PodDisruptionBudget, so a part of the budget is lent to the rollout as a whole. Pure.
+//!
+//! ```text
+//! annotation of the FederatedDeployment   the loan. Its controller lends no more than that to the members, and recalls what is more
+//! its status                              what it has lent to members, recorded before it is used, and for the version that it has seen:
+//!                                         so once the annotation is there, no more than that, or than what is recorded, is ever used
+//! ```
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{
+    Loan, LoanKind, RolloutStatus, ValidAvailabilitySet,
+    selector::{self, LabelSelector},
+};
+use reflector::partial::null_as_default;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    limited::{MemberPart, Written, limited, recorded},
+    loans::Part,
+    observed::{Meta, Observed, Template},
+    own::{Own, Target},
+};
+
+/// The kind of local workloads that keep to limits of their own.
+const LOCAL_SETS: &str = "LocalReplicaSet";
+
+/// A FederatedDeployment, as decoded from its JSON.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct FederatedSet {
+    pub(crate) metadata: Meta,
+    #[serde(deserialize_with = "null_as_default")]
+    pub(crate) spec: Spec,
+    #[serde(deserialize_with = "null_as_default")]
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Spec {
+    #[serde(deserialize_with = "null_as_default")]
+    replicas: u64,
+    #[serde(deserialize_with = "null_as_default")]
+    local_kind: String,
+    #[serde(deserialize_with = "null_as_default")]
+    pub(crate) federation: String,
+    #[serde(deserialize_with = "null_as_default")]
+    pub(crate) selector: LabelSelector,
+    #[serde(deserialize_with = "null_as_default")]
+    template: Template,
+    #[serde(deserialize_with = "null_as_default")]
+    paused: bool,
+    #[serde(deserialize_with = "null_as_default")]
+    stopped: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    #[serde(deserialize_with = "null_as_default")]
+    updated_replicas: u64,
+    update_revision: Option<String>,
+    rollout: Value,
+}
+
+impl FederatedSet {
+    /// Whether the set lends to its rollouts.
+    fn is_limited_by(&self, valid: &ValidAvailabilitySet) -> bool {
+        let labels = &self.spec.template.metadata.labels;
+        self.spec.local_kind != LOCAL_SETS && selector::matches(&valid.selector, labels)
+    }
+
+    /// The pods that its rollout may make unavailable by what is recorded, by cluster; `None` if that can't be read.
+    fn lent(&self) -> Option<BTreeMap<String, u64>> {
+        if self.status.rollout.is_null() {
+            return Some(BTreeMap::new());
+        }
+        let rollout = RolloutStatus::deserialize(&self.status.rollout).ok()?;
+        let loans = rollout.record.loans.into_iter();
+        let loans = loans.filter(|(_, loan)| !loan.lost);
+        Some(
+            loans
+                .map(|(cluster, loan)| (cluster, loan.strategy.unavailable))
+                .collect(),
+        )
+    }
+
+    /// The pods that wait to be updated.
+    fn wanted(&self) -> u64 {
+        let is_known = self.status.update_revision.is_some();
+        if !is_known || self.spec.paused || self.spec.stopped {
+            return 0;
+        }
+        let replicas = self.spec.replicas;
+        replicas.saturating_sub(self.status.updated_replicas)
+    }
+}
+
+/// What is lent to rollouts.
+#[derive(Default)]
+pub(crate) struct Rollouts<'a> {
+    /// One for each FederatedDeployment.
+    pub(crate) parts: Vec<MemberPart<'a>>,
+    /// Those from which the loan has to be removed.
+    pub(crate) obsolete: Vec<&'a FederatedSet>,
+    /// The pods in members that can't be reached by what is lent to rollouts, by cluster: they are in `parts`.
+    updated: BTreeMap<&'a str, u64>,
+}
+
+impl<'a> Rollouts<'a> {
+    /// Those of the set; `loans` are what was recorded, and `members` those that were read.
+    pub(crate) fn of(
+        sets: &'a [FederatedSet],
+        (own, valid): (&Own<'_>, &ValidAvailabilitySet),
+        loans: &[Loan],
+        members: &[(&'a str, &'a Observed)],
+    ) -> Self {
+        let mut this = Self::default();
+        for set in sets {
+            if !set.is_limited_by(valid) {
+                let has_loan = own.limit_on(&set.metadata).is_some();
+                this.obsolete.extend(has_loan.then_some(set));
+                continue;
+            }
+            let last = recorded(loans, LoanKind::FederatedDeployment, &set.metadata.name);
+            let part = this.part(set, own, last, members);
+            this.parts.push(part);
+        }
+        this
+    }
+
+    fn part(
+        &mut self,
+        set: &'a FederatedSet,
+        own: &Own<'_>,
+        last: Option<&Loan>,
+        members: &[(&'a str, &'a Observed)],
+    ) -> MemberPart<'a> {
+        let replicas = set.spec.replicas;
+        let lent = set.lent();
+        let held = lent.as_ref().map_or(replicas, |lent| lent.values().sum());
+        let written = own.limit_on(&set.metadata).map(|limit| {
+            let max_unavailable = limit.max_unavailable.into();
+            Written {
+                max_unavailable,
+                revision: limit.revision,
+                is_intact: true,
+                is_settled: true,
+                grants: held.max(max_unavailable),
+            }
+        });
+        let exposure = written.map_or(replicas, |written| written.exposure(last));
+        let unreachable = self.take(set, &lent.unwrap_or_default(), members);
+        // Without pods that wait it gets no more than it has.
+        let kept = written.map_or(0, |written| written.max_unavailable);
+        let part = Part {
+            pods: kept.max(unreachable + set.wanted()),
+            unreachable,
+            exposure,
+            held,
+            wanted: set.wanted(),
+            limit: None,
+        };
+        let of = limited(part, Target::Rollout(set), written, last);
+        MemberPart {
+            part: Part {
+                exposure,
+                ..of.part
+            },
+            ..of
+        }
+    }
+
+    /// How many pods of the set can't be reached, in each member at most as many as are lent to it for the rollout. They count in the part
+    /// of the rollout, and no longer in those of the member: its Deployment makes no others unavailable beside them.
+    fn take(
+        &mut self,
+        set: &FederatedSet,
+        lent: &BTreeMap<String, u64>,
+        members: &[(&'a str, &'a Observed)],
+    ) -> u64 {
+        let mut all = 0;
+        for (cluster, observed) in members {
+            let lent = lent.get(*cluster).copied().unwrap_or_default();
+            let pods = observed.pods.iter();
+            let unreachable = pods.filter(|pod| {
+                pod.is_live()
+                    && pod.is_enabled()
+                    && !pod.is_reachable(&observed.nodes)
+                    && selector::matches(&set.spec.selector, &pod.metadata.labels)
+            });
+            let taken = (unreachable.count() as u64).min(lent);
+            all += taken;
+            *self.updated.entry(cluster).or_default() += taken;
+        }
+        all
+    }
+
+    /// The parts of a member without the pods that rollouts have made unavailable: those of no LocalReplicaSet.
+    pub(crate) fn without_updated(&self, cluster: &str, parts: &[MemberPart<'_>]) -> Vec<Part> {
+        let mut updated = self.updated.get(cluster).copied().unwrap_or_default();
+        let parts = parts.iter().map(|of| {
+            let is_local = matches!(of.target, Some(Target::LocalSet(_)));
+            let taken = if is_local {
+                0
+            } else {
+                updated.min(of.part.unreachable)
+            };
+            updated -= taken;
+            Part {
+                unreachable: of.part.unreachable - taken,
+                ..of.part
+            }
+        });
+        parts.collect()
+    }
+}
