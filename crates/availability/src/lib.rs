@@ -24,6 +24,7 @@ mod conditions;
 mod controller;
 mod domains;
 mod events;
+mod federated_set;
 mod limited;
 mod loans;
 mod look;

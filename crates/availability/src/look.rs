@@ -20,13 +20,13 @@ use tokio::{
 };
 
 use crate::{
+    federated_set::FederatedSet,
     metrics::{AvailabilityMetrics, Counted},
     neighbours::{AllNeighbours, Neighbours},
     observed::Seen,
     own::{Own, Request},
     plan::{FinalizerChange, Input, PERIOD, Plan, plan},
     read::{self, NodeCache, Question},
-    rollouts::FederatedSet,
 };
 
 /// Where AvailabilitySets are.

@@ -11,9 +11,9 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::{
+    federated_set::FederatedSet,
     neighbours::Neighbours,
     observed::{Budget, LocalSet, Meta, Observed, Pod},
-    rollouts::FederatedSet,
 };
 
 /// Pods that are not ready may be evicted at any time: they are unreachable anyway.

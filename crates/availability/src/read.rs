@@ -15,9 +15,9 @@ use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
     carriers,
+    federated_set::FederatedSet,
     observed::{Budget, Meta, Node, Observed, Pod},
     own::{FEDERATED_SETS, Own, with_disabled},
-    rollouts::FederatedSet,
 };
 
 const NODES: &str = "/api/v1/nodes";

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::{
     carriers,
+    federated_set::FederatedSet,
     neighbours::{AllNeighbours, Neighbours},
     observed::{Budget, Node, Observed, Pod, Seen},
     own::{Own, Request, with_disabled},
     plan::{FinalizerChange, Input, Plan, plan},
-    rollouts::FederatedSet,
 };
 
 /// The objects of one kind, by name.

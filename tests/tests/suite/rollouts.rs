@@ -134,6 +134,47 @@ pub(crate) async fn l6_l14_a_template_is_rolled_out_within_one_budget(env: &mut 
     );
 }
 
+/// The strategy would let 4 pods be unavailable. Evictions and the rollout have one budget together.
+pub(crate) async fn a1_the_rollout_of_a_deployment_keeps_to_an_availability_set(
+    env: &mut TestEnvironment,
+) {
+    let set = web(json!({ "strategy": strategy(4, 0) }));
+    let labels = set["spec"]["selector"]["matchLabels"].clone();
+    let pods = started(env, &set).await;
+    let namespace = env.namespace();
+    let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/availabilitysets");
+    let object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "AvailabilitySet",
+        "metadata": { "name": "spread" },
+        "spec": { "selector": { "matchLabels": labels }, "budget": 1 },
+    });
+    env.on_host("POST", &path, &object).await.unwrap();
+    let path = format!("{path}/spread");
+    env.wait_until("the rollouts are limited", 60, async |env| {
+        let set = env.on_host("GET", &path, &Value::Null).await.unwrap();
+        set["status"]["rollouts"][0]["maxUnavailable"] == 0
+    })
+    .await;
+    env.patch("web", &version(2, true)).await;
+    env.wait_until("it is lent a pod", 60, async |env| {
+        let set = env.on_host("GET", &path, &Value::Null).await.unwrap();
+        set["status"]["rollouts"][0]["maxUnavailable"] == 1
+    })
+    .await;
+    until_rolled_out(env, "2", 9).await;
+    pods.assert_never_below(8);
+    env.on_host("DELETE", &path, &json!({})).await.unwrap();
+    env.wait_until("nothing limits it", 60, async |env| {
+        let set = env.frs("web").await;
+        set["metadata"]["annotations"]["availability.fedrs.dev/spread"].is_null()
+    })
+    .await;
+    pods.reset();
+    env.patch("web", &version(3, true)).await;
+    until_rolled_out(env, "3", 9).await;
+    pods.assert_never_below(5);
+}
+
 pub(crate) async fn l10_an_edit_and_an_undo_in_the_middle_replace_what_is_rolled_out(
     env: &mut TestEnvironment,
 ) {

@@ -34,13 +34,12 @@ fn l14_a_template_is_written_once_what_is_lent_for_it_is_recorded() {
 /// Its own budget is 2 pods.
 #[test]
 fn a1_m16_a_rollout_keeps_to_what_an_availability_set_allows() {
-    let table: [(u64, bool, &[(&str, u64)]); 4] = [
-        (0, false, &[]),
-        (1, false, &[("a", 1)]),
-        (5, false, &[("a", 1), ("b", 1)]),
-        (5, true, &[("a", 2)]),
-    ];
-    for (unavailable, one_member, expected) in table {
+    for (unavailable, one_member, expected) in [
+        (0, false, vec![]),
+        (1, false, vec![("a", 1)]),
+        (5, false, vec![("a", 1), ("b", 1)]),
+        (5, true, vec![("a", 2)]),
+    ] {
         let mut world = World::new(json!({}));
         world.limit = Some(Limit {
             unavailable,
