@@ -217,7 +217,6 @@ impl Run {
                 let (member, request) = self.on_their_way.remove(which);
                 self.world.send(&member, request);
             }
-            Event::Arrive(_) => {}
             Event::Observe => self.world.observe_all(),
             Event::Evict(eu, pod) => self.evict(member(eu), &format!("web-{pod}")),
             Event::Read => {
@@ -229,7 +228,7 @@ impl Run {
             Event::Update(pod) if self.unavailable("eu") < self.recorded => {
                 self.world.set_ready("eu", &format!("web-{pod}"), false);
             }
-            Event::Update(_) => {}
+            Event::Arrive(_) | Event::Update(_) => {}
             Event::Recover(eu, pod) => {
                 self.world
                     .set_ready(member(eu), &format!("web-{pod}"), true);
