@@ -54,6 +54,7 @@ fn a1_a_limit_that_cannot_be_read_lets_nothing_be_unavailable() {
         max_unavailable: 2,
         revision: 7,
         federation: "f".to_owned(),
+        one_cluster_at_a_time: false,
     };
     let long = format!("\"{}\"", "x".repeat(DisruptionLimit::BYTES_MAX));
     let annotations: BTreeMap<_, _> = [
