@@ -170,7 +170,7 @@ impl Observed {
         !self.is_observable(member) && self.members[member].visibility.ended().is_none()
     }
 
-    /// Whether the member can't be reached, and the controller need not know that yet.
+    /// Whether the controller need not know yet that it can't see the member.
     pub(super) fn is_outage_unnoticed(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
         visibility.is_unnoticed(self.config())

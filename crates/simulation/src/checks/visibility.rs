@@ -197,10 +197,10 @@ impl Visibility {
         Some(self.outage?.unlisted_since)
     }
 
-    /// Whether the cluster can't be reached, and the controller need not know that yet.
+    /// Whether the controller need not know yet that it can't see the cluster.
     pub(super) fn is_unnoticed(&self, config: &Config) -> bool {
-        let mut kinds = self.reasons.values();
-        kinds.any(|kind| *kind == OutageKind::Connection) && !self.is_known_to_be_unknown(config)
+        let outage = self.outage.filter(|outage| outage.until.is_none());
+        outage.is_some_and(|outage| outage.since.elapsed() <= known_after(config))
     }
 
     /// Whether the controller must know by now that the state of the cluster is unknown.
@@ -209,11 +209,15 @@ impl Visibility {
         if !has(OutageKind::Connection) || has(OutageKind::Lies) {
             return false;
         }
-        let probe = &config.probe;
-        let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
-        let known_after = noticed_after + config.call_timeout + REACTION;
-        (self.seen).is_some_and(|seen| seen.elapsed() > known_after)
+        (self.seen).is_some_and(|seen| seen.elapsed() > known_after(config))
     }
+}
+
+/// After which time without any response the controller knows that the state of a cluster is unknown.
+fn known_after(config: &Config) -> Duration {
+    let probe = &config.probe;
+    let noticed_after = probe.period * (probe.failure_threshold + 1) + probe.timeout * 2;
+    noticed_after + config.call_timeout + REACTION
 }
 
 /// How old the state of a cluster that can be observed may be when a write arrives.
