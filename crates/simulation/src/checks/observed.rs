@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{
     local_set::{InFlight, LocalSet},
+    maintenance::Maintenances,
     observed_member::{ObservedMember, is_new_generation},
     reach::Reach,
     visibility::{OutageKind, Visibility, max_age},
@@ -43,6 +44,7 @@ pub(crate) struct Observed {
     host_clock_jumped: Option<Instant>,
     /// Until when something that has happened may start pods beside a rollout.
     disturbed_until: Option<Instant>,
+    pub(super) maintenances: Maintenances,
 }
 
 /// A set over time.
@@ -89,6 +91,7 @@ impl Observed {
             was_host_restored: false,
             host_clock_jumped: None,
             disturbed_until: None,
+            maintenances: Maintenances::new(),
         }
     }
 
@@ -103,6 +106,9 @@ impl Observed {
         (reason, kind): (&str, OutageKind),
         on: bool,
     ) {
+        if on {
+            self.maintenances.is_unobservable(cluster, reason, kind);
+        }
         let member = self.members.get_mut(cluster);
         let visibility = member.map_or(&mut self.host, |member| &mut member.visibility);
         visibility.set(reason, on, &self.config, kind);
@@ -201,6 +207,9 @@ impl Observed {
             member.edited = Instant::now();
             member.put(change.new.as_ref());
         }
+        if change.kind.plural == "maintenances" {
+            self.maintenances.changed(change);
+        }
         if !self.is_set(change) {
             return;
         }
@@ -230,8 +239,13 @@ impl Observed {
         }
     }
 
-    /// Records that the host has these FederatedReplicaSets and MemberClusters, and no others.
-    pub(crate) fn host_restored(&mut self, sets: &[Object], members: &[Object]) {
+    /// Records that the host has these FederatedReplicaSets, MemberClusters and Maintenances, and no others.
+    pub(crate) fn host_restored(
+        &mut self,
+        sets: &[Object],
+        members: &[Object],
+        maintenances: &[Object],
+    ) {
         let named = |objects: &[Object], name: &str| {
             let mut objects = objects.iter();
             objects
@@ -239,6 +253,7 @@ impl Observed {
                 .cloned()
         };
         self.was_host_restored = true;
+        self.maintenances.restored(maintenances);
         for (name, set) in &mut self.sets {
             let object = named(sets, name);
             set.put(object.as_ref());
@@ -261,6 +276,9 @@ impl Observed {
         let started = started(self, member, change);
         if let Some(set) = started.and_then(|set| self.sets.get_mut(set)) {
             set.starts.push(Instant::now());
+        }
+        if let Some(node) = change.new.as_ref().filter(|_| change.kind == *kinds::NODES) {
+            self.maintenances.marked(node);
         }
         let member = self.members.get_mut(member);
         member.is_some_and(|member| member.changed(change))
@@ -378,6 +396,11 @@ impl Observed {
     /// Records that the host's clock jumps.
     pub(crate) fn host_clock_jumps(&mut self) {
         self.host_clock_jumped = Some(Instant::now());
+    }
+
+    /// Records that the clock of the controller's machine moves.
+    pub(crate) fn controller_clock_steps(&mut self, seconds: i64) {
+        self.maintenances.clock_steps(seconds);
     }
 
     /// Whether the host's clock has jumped since then: its times of before mean nothing to a controller that starts.

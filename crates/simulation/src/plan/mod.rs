@@ -14,6 +14,8 @@ mod discovery;
 mod generate;
 mod initial;
 mod kind;
+mod maintenance;
+mod node_work;
 mod rollouts;
 mod scenario;
 mod trial;
@@ -28,6 +30,7 @@ pub use action::{Action, Disk, Fault, Selected};
 pub use discovery::generate_discovery;
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
+pub use node_work::NodeWork;
 pub(crate) use rollouts::recovered as recovered_rollout;
 pub use trial::{Closing, Drift, Trial};
 

@@ -118,6 +118,7 @@ impl Runner {
                 self.recorder.delay_changes(member, *times, delay);
                 self.count("late changes");
             }
+            Action::Work(work) => self.work(work).await,
             Action::Slow { .. }
             | Action::Reject { .. }
             | Action::LoseResponses { .. }

@@ -15,6 +15,7 @@ mod discovery_steps;
 mod failures;
 mod faults;
 mod goal;
+mod maintenance;
 mod panics;
 mod processes;
 mod recorder;
@@ -127,6 +128,7 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
             if plan.discovery {
                 runner.settle_discovery(core).await;
             }
+            runner.settle_maintenances(core, plan).await;
             let goal = goal::check(runner, core, plan).await;
             if let Some((goal, trial)) = goal.zip(plan.trial.as_ref()) {
                 trial::carry_out(runner, &goal, trial).await;
