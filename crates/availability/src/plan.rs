@@ -155,12 +155,18 @@ fn removal(input: &Input<'_>, previous: &AvailabilitySetStatus) -> Plan {
         finalizer: (has_finalizer && is_clean).then_some(FinalizerChange::Remove),
         events: events::of(previous, &status, &forgotten),
         status,
-        next: if requests.is_empty() {
-            (!is_clean).then_some(PERIOD)
-        } else {
-            Some(AFTER_WRITES)
-        },
+        next: (!is_clean).then(|| next(input, &requests)),
         requests,
+    }
+}
+
+/// When to look again: soon after writes. A member that rejects requests is asked again with the next period.
+fn next(input: &Input<'_>, requests: &BTreeMap<String, Vec<Request>>) -> Duration {
+    let is_new = |member: &String| !input.rejected.contains_key(member);
+    if requests.keys().any(is_new) {
+        AFTER_WRITES
+    } else {
+        PERIOD
     }
 }
 
@@ -392,11 +398,7 @@ impl<'a> Planner<'a> {
             finalizer: (!has_finalizer).then_some(FinalizerChange::Add),
             events: events::of(self.previous, &status, &forgotten),
             status,
-            next: Some(if requests.is_empty() {
-                PERIOD
-            } else {
-                AFTER_WRITES
-            }),
+            next: Some(next(self.input, &requests)),
             requests,
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct World {
     /// The other ones of the namespace, by name.
     pub(crate) others: BTreeMap<String, AvailabilitySet>,
     pub(crate) members: BTreeMap<String, Member>,
+    /// The members that rejected the last request, and why.
+    pub(crate) rejected: BTreeMap<String, String>,
     /// Whether the object has disappeared.
     pub(crate) is_gone: bool,
     /// The reasons of all events.
@@ -66,6 +68,7 @@ impl World {
             set: set("web", &json!({ "app": "web" }), budget),
             others: BTreeMap::new(),
             members: BTreeMap::new(),
+            rejected: BTreeMap::new(),
             is_gone: false,
             events: Vec::new(),
             version: 0,
@@ -203,7 +206,7 @@ impl World {
             federation: "f",
             neighbours: &neighbours,
             seen: &seen.collect(),
-            rejected: &BTreeMap::new(),
+            rejected: &self.rejected,
             now: Timestamp::UNIX_EPOCH,
         })
     }

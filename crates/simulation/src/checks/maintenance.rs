@@ -3,7 +3,7 @@
 //! A write is conditional on the node being as it was seen, so what was decided of the node is checked against what it was. Only
 //! the Maintenance may be older.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fedrs_api::{MaintenanceMark, annotations};
 use jiff::{SignedDuration, Timestamp};
@@ -11,20 +11,13 @@ use serde_json::{Value, json};
 use sim_cluster::{Change, Object};
 use tokio::time::{Duration, Instant};
 
-use super::{
-    observed::Observed,
-    visibility::{OutageKind, RESTORED},
-};
-use crate::{
-    history::History,
-    plan::Fault,
-    sim_federation::{EPOCH, HOST},
-};
+use super::observed::Observed;
+use crate::{history::History, sim_federation::EPOCH};
 
 /// The value of the label that a mark has.
 const EVICTS: &str = "Maintenance";
-/// The most calls, one after the other, between a look at a Maintenance and its last write: lists of nodes that match, of those
-/// that are marked, of pods and of requests, the finalizer, the status, and patches.
+/// The most calls, one after the other, between a look at a Maintenance, or an AvailabilitySet, and its last write: four lists, the
+/// finalizer, the status, and two requests.
 const CALLS_OF_A_LOOK: u32 = 8;
 
 /// The clocks start as long before the run at most: clusters are installed and joined meanwhile.
@@ -37,8 +30,6 @@ pub(crate) struct Maintenances {
     start: Instant,
     /// By how many seconds the clock of the controller's machine was moved.
     stepped: History<i64>,
-    /// The clusters whose objects, or responses, were of another time or wrong, and former members: marks there may be forgotten.
-    unreliable: BTreeSet<String>,
 }
 
 struct Seen {
@@ -75,7 +66,6 @@ impl Maintenances {
             seen: BTreeMap::new(),
             start: Instant::now(),
             stepped: History::starting(0),
-            unreliable: BTreeSet::new(),
         }
     }
 
@@ -113,14 +103,6 @@ impl Maintenances {
         let mark = mark_of(node);
         if let Some(seen) = mark.and_then(|mark| self.seen.get_mut(&mark.uid)) {
             seen.has_begun = true;
-        }
-    }
-
-    /// Records what makes a cluster unobservable.
-    pub(super) fn is_unobservable(&mut self, cluster: &str, reason: &str, kind: OutageKind) {
-        let is_gone = reason == Fault::NoKubeconfig.to_string();
-        if is_gone || kind == OutageKind::Lies || reason == RESTORED.0 {
-            self.unreliable.insert(cluster.to_owned());
         }
     }
 
@@ -271,14 +253,8 @@ impl Observed {
         self.maintenances.was(uid, since, is_so)
     }
 
-    /// Whether the controller may not know of a mark in a member: it, or the host, was restored, it was no member for a while, or its
-    /// responses were wrong.
-    pub(crate) fn may_forget_marks(&self, member: &str) -> bool {
-        let unreliable = &self.maintenances.unreliable;
-        unreliable.contains(member) || unreliable.contains(HOST)
-    }
-
-    fn longest_look(&self) -> Duration {
+    /// The longest time between a look at a Maintenance, or an AvailabilitySet, and its last write.
+    pub(super) fn longest_look(&self) -> Duration {
         self.config().call_timeout * CALLS_OF_A_LOOK
     }
 }

@@ -7,6 +7,7 @@
 //! The controller sees a state that is some seconds old, and a write takes time to arrive. So a write violates an invariant
 //! only if it does so by every state of the last few seconds, or since its cluster was last observable.
 
+mod availability;
 mod belief;
 mod bounds;
 mod capacity;
@@ -82,6 +83,13 @@ pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> V
         let wrong = maintenance::of_node(observed, member, change);
         return wrong
             .map(Violation::of(Invariant::Marks))
+            .into_iter()
+            .collect();
+    }
+    if availability::is_budget(change) {
+        let wrong = availability::of_budget(observed, member, change);
+        return wrong
+            .map(Violation::of(Invariant::Budget))
             .into_iter()
             .collect();
     }

@@ -9,6 +9,7 @@ use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
+    availability::Availability,
     local_set::{InFlight, LocalSet},
     maintenance::Maintenances,
     observed_member::{ObservedMember, is_new_generation},
@@ -45,6 +46,7 @@ pub(crate) struct Observed {
     /// Until when something that has happened may start pods beside a rollout.
     disturbed_until: Option<Instant>,
     pub(super) maintenances: Maintenances,
+    pub(super) availability: Availability,
 }
 
 /// A set over time.
@@ -92,6 +94,7 @@ impl Observed {
             host_clock_jumped: None,
             disturbed_until: None,
             maintenances: Maintenances::new(),
+            availability: Availability::default(),
         }
     }
 
@@ -106,9 +109,6 @@ impl Observed {
         (reason, kind): (&str, OutageKind),
         on: bool,
     ) {
-        if on {
-            self.maintenances.is_unobservable(cluster, reason, kind);
-        }
         let member = self.members.get_mut(cluster);
         let visibility = member.map_or(&mut self.host, |member| &mut member.visibility);
         visibility.set(reason, on, &self.config, kind);
@@ -207,8 +207,10 @@ impl Observed {
             member.edited = Instant::now();
             member.put(change.new.as_ref());
         }
-        if change.kind.plural == "maintenances" {
-            self.maintenances.changed(change);
+        match &*change.kind.plural {
+            "maintenances" => self.maintenances.changed(change),
+            "availabilitysets" => self.availability.changed(change),
+            _ => {}
         }
         if !self.is_set(change) {
             return;
@@ -266,6 +268,7 @@ impl Observed {
 
     /// Records that a member has the objects that its API server shows, and no others.
     pub(crate) fn member_restored(&mut self, member: &str, api: &Api) {
+        self.availability_restored(member, api);
         if let Some(member) = self.members.get_mut(member) {
             member.restored(api);
         }
@@ -280,8 +283,10 @@ impl Observed {
         if let Some(node) = change.new.as_ref().filter(|_| change.kind == *kinds::NODES) {
             self.maintenances.marked(node);
         }
-        let member = self.members.get_mut(member);
-        member.is_some_and(|member| member.changed(change))
+        let observed = self.members.get_mut(member);
+        let are_others = observed.is_some_and(|observed| observed.changed(change));
+        self.availability_changed(member, change);
+        are_others
     }
 
     /// The specs of a set that the controller may act on, or its absence.

@@ -20,7 +20,7 @@ pub(super) fn on_host(change: &Change) -> Option<String> {
     let what = format!("{} {} on the host", change.kind.kind, change.name);
     match change.kind.plural.as_str() {
         "events" | "leases" | "memberclusters" | "secrets" | "controllerrevisions" => None,
-        "federatedreplicasets" | "federateddeployments" | "maintenances" => {
+        "federatedreplicasets" | "federateddeployments" | "maintenances" | "availabilitysets" => {
             let (Some(old), Some(new)) = (&change.old, &change.new) else {
                 // The last finalizer of a deleted object was removed.
                 return None;

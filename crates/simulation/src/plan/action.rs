@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::NodeWork;
+use super::{AvailabilityWork, NodeWork};
 
 /// What users, other writers and faults do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -212,6 +212,8 @@ pub enum Action {
     },
     /// Something happens to nodes, or to Maintenances.
     Work(NodeWork),
+    /// Something happens to AvailabilitySets, or to the pods that they select.
+    Availability(AvailabilityWork),
 }
 
 /// The snapshots of discovery when it starts again.
@@ -299,6 +301,7 @@ impl Action {
             | Self::Restore { cluster } => vec![cluster],
             Self::StepClock { clock, .. } => vec![clock],
             Self::Work(work) => work.names(),
+            Self::Availability(work) => work.names(),
             Self::Crash { .. } | Self::Suspend { .. } | Self::RestartDiscovery { .. } => Vec::new(),
         }
     }
@@ -429,6 +432,7 @@ impl fmt::Display for Action {
                 write!(to, "discovery {disk}, restarts after {down_ms} ms")
             }
             Self::Work(work) => work.fmt(to),
+            Self::Availability(work) => work.fmt(to),
         }
     }
 }

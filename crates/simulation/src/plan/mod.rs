@@ -10,6 +10,7 @@
 //! no effect, and the trace says so.
 
 mod action;
+mod availability;
 mod discovery;
 mod generate;
 mod initial;
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 pub(crate) use action::crash;
 pub use action::{Action, Disk, Fault, Selected};
+pub use availability::AvailabilityWork;
 pub use discovery::generate_discovery;
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;

@@ -126,7 +126,11 @@ impl Runner {
     }
 
     /// Waits until `wrong` has nothing to say. Whether it is so in time.
-    async fn reach(&mut self, within: Duration, wrong: impl Fn(&Self) -> Option<String>) -> bool {
+    pub(super) async fn reach(
+        &mut self,
+        within: Duration,
+        wrong: impl Fn(&Self) -> Option<String>,
+    ) -> bool {
         let deadline = Instant::now() + within;
         while let Some(text) = wrong(self) {
             if Instant::now() >= deadline {
@@ -231,7 +235,7 @@ impl Wanted {
                     "has a mark, and is not cordoned or emptied"
                 }
                 Some(_) => {
-                    let is_forgotten = |observed: &mut Observed| observed.may_forget_marks(member);
+                    let is_forgotten = |observed: &mut Observed| observed.was_unreliable(member);
                     if runner.recorder.observe(is_forgotten) {
                         return None;
                     }

@@ -9,6 +9,7 @@
 //! A run ends at the first invariant that does not hold. The same plan gives the same trace, byte for byte.
 
 mod actions;
+mod availability;
 mod describe;
 mod discovery;
 mod discovery_steps;
@@ -130,6 +131,9 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
             }
             runner.settle_maintenances(core, plan).await;
             let goal = goal::check(runner, core, plan).await;
+            if let Some(goal) = &goal {
+                runner.settle_availability(&goal.members, plan).await;
+            }
             if let Some((goal, trial)) = goal.zip(plan.trial.as_ref()) {
                 trial::carry_out(runner, &goal, trial).await;
             }
