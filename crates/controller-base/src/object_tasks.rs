@@ -111,20 +111,15 @@ impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
         self.end(&key(object.namespace().as_deref(), &object.name_any()));
     }
 
-    fn on_init_done(&mut self, resource_version: &str) {
-        let versions: Vec<_> = self
-            .known
-            .iter()
-            .map(|(key, entry)| {
-                let version = entry.object.borrow().resource_version();
-                (key.clone(), version.unwrap_or_default())
-            })
-            .collect();
-        let known = versions
-            .iter()
-            .map(|(key, version)| (key.clone(), key.clone(), version.as_str()));
-        for key in self.listing.gone(resource_version, known) {
-            self.end(&key);
+    /// What the list does not show is gone, also if it is newer than the list: then the host was restored from a backup. All that is known
+    /// was shown before the list began; answers to writes add nothing.
+    fn on_init_done(&mut self, _resource_version: &str) {
+        if let Some(shown) = self.listing.end() {
+            let is_gone = |key: &&String| !shown.contains(*key);
+            let gone: Vec<_> = self.known.keys().filter(is_gone).cloned().collect();
+            for key in gone {
+                self.end(&key);
+            }
         }
         self.tasks.listed();
     }
@@ -182,4 +177,55 @@ pub fn put<K: ResourceExt>(known: &mut K, object: K) -> bool {
         || old.finalizers != new.finalizers;
     *known = object;
     has_changed
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    struct Endless;
+
+    impl ObjectTasks for Endless {
+        type Object = ConfigMap;
+        const KINDS: &'static str = "ConfigMaps";
+
+        fn is_own(&self, _: &ConfigMap) -> bool {
+            true
+        }
+
+        fn task(&self, _: Newest<ConfigMap>) -> impl Future<Output = ()> + Send + 'static {
+            std::future::pending()
+        }
+    }
+
+    fn object(name: &str, version: u64) -> ConfigMap {
+        let metadata = json!({ "name": name, "uid": name, "resourceVersion": version.to_string() });
+        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    }
+
+    #[tokio::test]
+    async fn tasks_of_objects_that_a_restored_host_does_not_have_end() {
+        let tracker = TaskTracker::new();
+        let mut handler =
+            ObjectTasksHandler::new(Endless, tracker.clone(), CancellationToken::new());
+        for (shown, version, expected) in [
+            (&["a", "b"][..], 100, 2),
+            // An older version: the host was restored.
+            (&["a"], 50, 1),
+            (&[], 60, 0),
+        ] {
+            handler.on_init();
+            for name in shown {
+                handler.on_apply(object(name, version));
+            }
+            handler.on_init_done(&version.to_string());
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(tracker.len(), expected, "{shown:?}");
+        }
+    }
 }

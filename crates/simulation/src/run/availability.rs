@@ -57,8 +57,12 @@ impl Runner {
     async fn evict(&mut self, pod: &Selected) {
         let Some(path) = self.pod(pod) else { return };
         let Selected { member, set, .. } = pod;
-        let is_limited = (self.recorder).observe(|observed| observed.limits_evictions(set, member));
         let name = path.trim_start_matches(PODS).trim_start_matches('/');
+        let api = self.federation.member(member).api();
+        let pod = api.get(&kinds::PODS, NAMESPACE, name);
+        // Others may be evicted whatever the budget is.
+        let is_limited = pod.is_ok_and(|pod| is_ready(&pod, set))
+            && (self.recorder).observe(|observed| observed.limits_evictions(set, member));
         let eviction = json!({
             "apiVersion": "policy/v1", "kind": "Eviction",
             "metadata": { "name": name, "namespace": NAMESPACE },
