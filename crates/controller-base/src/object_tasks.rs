@@ -101,7 +101,15 @@ impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
         match self.known.get(&key) {
             None => self.begin(key, object),
             Some(entry) => {
-                entry.object.send_if_modified(|known| put(known, object));
+                // A list of a host that was restored has older states, which hold from now on.
+                let is_listed = self.listing.is_active();
+                entry.object.send_if_modified(|known| {
+                    if is_listed {
+                        replace(known, object)
+                    } else {
+                        put(known, object)
+                    }
+                });
                 self.tasks.seen(&entry.object.borrow());
             }
         }
@@ -167,10 +175,15 @@ fn key(namespace: Option<&str>, name: &str) -> String {
 /// Takes a state of the object that the task knows. Returns whether the task has to look at it: not for what it has written itself.
 pub fn put<K: ResourceExt>(known: &mut K, object: K) -> bool {
     let version = |of: &K| ResourceVersion::parse(&of.resource_version().unwrap_or_default());
-    let (old, new) = (known.meta(), object.meta());
-    if old.uid == new.uid && version(&object).is_older_than(version(known)) {
+    if known.uid() == object.uid() && version(&object).is_older_than(version(known)) {
         return false;
     }
+    replace(known, object)
+}
+
+/// Takes a state of the object, whatever was known. Returns whether the task has to look at it.
+fn replace<K: ResourceExt>(known: &mut K, object: K) -> bool {
+    let (old, new) = (known.meta(), object.meta());
     let has_changed = old.uid != new.uid
         || old.generation != new.generation
         || old.deletion_timestamp != new.deletion_timestamp
@@ -204,6 +217,30 @@ mod tests {
     fn object(name: &str, version: u64) -> ConfigMap {
         let metadata = json!({ "name": name, "uid": name, "resourceVersion": version.to_string() });
         serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    }
+
+    #[tokio::test]
+    async fn lists_of_a_restored_host_replace_newer_states_and_late_events_do_not() {
+        let mut handler =
+            ObjectTasksHandler::new(Endless, TaskTracker::new(), CancellationToken::new());
+        // Whether it is listed, its version, and the version that is known then.
+        for (is_listed, version, expected) in [
+            (true, 100, "100"),
+            (false, 120, "120"),
+            (false, 110, "120"),
+            (true, 50, "50"),
+            (false, 60, "60"),
+        ] {
+            if is_listed {
+                handler.on_init();
+            }
+            handler.on_apply(object("a", version));
+            if is_listed {
+                handler.on_init_done(&version.to_string());
+            }
+            let known = handler.known["a"].object.borrow().resource_version();
+            assert_eq!(known.as_deref(), Some(expected), "{is_listed} {version}");
+        }
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use tokio::time::Duration;
 
 use super::{actions::PODS, runner::Runner};
 use crate::{
-    checks::Invariant,
+    checks::{Invariant, Observed},
     is_ready,
     plan::{Action, AvailabilityWork, Plan, Selected},
     sim_federation::{HOST, NAMESPACE},
@@ -105,7 +105,12 @@ impl Runner {
         let is_gone = |runner: &Self| {
             let set = availability_sets(runner).into_iter().next();
             let set = set.map(|set| format!("AvailabilitySet {} is left", crate::name_of(&set)));
-            let lent = members.iter().find_map(|member| {
+            // Those of an AvailabilitySet that a restored host does not have any more stay.
+            let is_known = |member: &&String| {
+                let is_unreliable = |observed: &mut Observed| observed.was_unreliable(member);
+                !runner.recorder.observe(is_unreliable)
+            };
+            let lent = members.iter().filter(is_known).find_map(|member| {
                 let budget = budgets(runner, member).into_iter().next()?;
                 let name = crate::name_of(&budget);
                 Some(format!("{name} is left in {member}"))
