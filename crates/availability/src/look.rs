@@ -62,6 +62,8 @@ pub(crate) struct AvailabilityTask {
     counted: Counted,
     /// The members that rejected the last request, and why.
     rejected: BTreeMap<String, String>,
+    /// Whether the host has rejected the last request.
+    has_host_rejected: bool,
     started: Instant,
 }
 
@@ -75,6 +77,7 @@ impl AvailabilityTask {
             context,
             object,
             rejected: BTreeMap::new(),
+            has_host_rejected: false,
             started: Instant::now(),
         }
     }
@@ -131,6 +134,7 @@ impl AvailabilityTask {
             deployments: &deployments,
             seen: &seen,
             rejected: &self.rejected,
+            has_host_rejected: self.has_host_rejected,
             now: self.context.clock.machine(),
         });
         self.counted.count(&plan.status);
@@ -234,7 +238,7 @@ impl AvailabilityTask {
                 continue;
             }
             self.context.metrics.failed_writes.inc();
-            tracing::warn!(cluster, %error, "failed to limit evictions");
+            tracing::warn!(cluster, %error, "failed to lend a part of the budget");
             return Some(error.to_string());
         }
         None

@@ -54,6 +54,8 @@ pub(crate) struct Input<'a> {
     pub(crate) seen: &'a BTreeMap<String, Seen>,
     /// The members that rejected the last request, and why.
     pub(crate) rejected: &'a BTreeMap<String, String>,
+    /// Whether the host has rejected the last request.
+    pub(crate) has_host_rejected: bool,
     pub(crate) now: Timestamp,
 }
 
@@ -173,11 +175,7 @@ fn removal(input: &Input<'_>, previous: &AvailabilitySetStatus) -> Plan {
         finalizer: (has_finalizer && is_clean).then_some(FinalizerChange::Remove),
         events: events::of(previous, &status, &forgotten),
         status,
-        next: if requests.is_empty() && host_requests.is_empty() {
-            (!is_clean).then_some(PERIOD)
-        } else {
-            Some(AFTER_WRITES)
-        },
+        next: (!is_clean).then(|| next(input, &requests, &host_requests)),
         requests,
         host_requests,
     }
@@ -188,6 +186,21 @@ struct Writes<'a> {
     /// Of each member that was read.
     members: BTreeMap<&'a str, Vec<Option<u64>>>,
     rollouts: Vec<Option<u64>>,
+}
+
+/// When to look again: soon after writes. Who rejects requests is asked again with the next period.
+fn next(
+    input: &Input<'_>,
+    requests: &BTreeMap<String, Vec<Request>>,
+    host_requests: &[Request],
+) -> Duration {
+    let is_new = |member: &String| !input.rejected.contains_key(member);
+    let asks_host = !host_requests.is_empty() && !input.has_host_rejected;
+    if asks_host || requests.keys().any(is_new) {
+        AFTER_WRITES
+    } else {
+        PERIOD
+    }
 }
 
 /// The plan of a valid set that is not deleted.
@@ -456,11 +469,7 @@ impl<'a> Planner<'a> {
             finalizer: (!has_finalizer).then_some(FinalizerChange::Add),
             events: events::of(self.previous, &status, &forgotten),
             status,
-            next: Some(if requests.is_empty() && host_requests.is_empty() {
-                PERIOD
-            } else {
-                AFTER_WRITES
-            }),
+            next: Some(next(self.input, &requests, &host_requests)),
             requests,
             host_requests,
         }

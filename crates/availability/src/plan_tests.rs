@@ -120,6 +120,29 @@ fn a1_pods_of_a_member_that_does_not_answer_are_unreachable() {
 }
 
 #[test]
+fn a1_a_member_that_rejects_requests_is_asked_again_after_a_period() {
+    let mut world = World::new(&json!(1));
+    world.step();
+    let next = |world: &World| world.plan().next.unwrap().as_secs();
+    assert_eq!(next(&world), 1);
+    let reject = |world: &mut World, members: &[&str]| {
+        let of = |name: &&str| ((*name).to_owned(), "forbidden".to_owned());
+        world.rejected = members.iter().map(of).collect();
+    };
+    reject(&mut world, &["eu"]);
+    assert_eq!(next(&world), 1, "the other one has something new");
+    reject(&mut world, &["eu", "us"]);
+    assert_eq!(next(&world), 10);
+    world.rejected.clear();
+    world.settle();
+    world.set.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2027-01-15T08:00:00Z")).unwrap();
+    assert_eq!(next(&world), 1);
+    reject(&mut world, &["eu", "us"]);
+    assert_eq!(next(&world), 10);
+}
+
+#[test]
 fn a1_pods_of_local_replica_sets_are_limited_by_their_sets() {
     let mut world = World::empty(&json!(1));
     world.put_local_set("eu", "blue");

@@ -42,6 +42,8 @@ pub(crate) struct World {
     pub(crate) members: BTreeMap<String, Member>,
     /// The FederatedDeployments of the host.
     pub(crate) deployments: Objects,
+    /// The members that rejected the last request, and why.
+    pub(crate) rejected: BTreeMap<String, String>,
     /// Whether the object has disappeared.
     pub(crate) is_gone: bool,
     /// The reasons of all events.
@@ -73,6 +75,7 @@ impl World {
             others: BTreeMap::new(),
             members: BTreeMap::new(),
             deployments: Objects::new(),
+            rejected: BTreeMap::new(),
             is_gone: false,
             events: Vec::new(),
             version: 0,
@@ -211,7 +214,8 @@ impl World {
             neighbours: &neighbours,
             deployments: &all::<FederatedSet>(&self.deployments),
             seen: &seen.collect(),
-            rejected: &BTreeMap::new(),
+            rejected: &self.rejected,
+            has_host_rejected: false,
             now: Timestamp::UNIX_EPOCH,
         })
     }

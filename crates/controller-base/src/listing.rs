@@ -31,6 +31,11 @@ impl<K: Eq + Hash> Listing<K> {
         };
     }
 
+    /// Whether a list has begun that is not complete.
+    pub fn is_active(&self) -> bool {
+        self.is_active
+    }
+
     /// An object can't be read: it may be any of those that the list does not show.
     pub fn unreadable(&mut self) {
         self.has_unreadable = true;

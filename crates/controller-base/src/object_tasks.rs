@@ -101,7 +101,15 @@ impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
         match self.known.get(&key) {
             None => self.begin(key, object),
             Some(entry) => {
-                entry.object.send_if_modified(|known| put(known, object));
+                // A list of a host that was restored has older states, which hold from now on.
+                let is_listed = self.listing.is_active();
+                entry.object.send_if_modified(|known| {
+                    if is_listed {
+                        replace(known, object)
+                    } else {
+                        put(known, object)
+                    }
+                });
                 self.tasks.seen(&entry.object.borrow());
             }
         }
@@ -111,20 +119,15 @@ impl<T: ObjectTasks> EventHandler<T::Object> for ObjectTasksHandler<T> {
         self.end(&key(object.namespace().as_deref(), &object.name_any()));
     }
 
-    fn on_init_done(&mut self, resource_version: &str) {
-        let versions: Vec<_> = self
-            .known
-            .iter()
-            .map(|(key, entry)| {
-                let version = entry.object.borrow().resource_version();
-                (key.clone(), version.unwrap_or_default())
-            })
-            .collect();
-        let known = versions
-            .iter()
-            .map(|(key, version)| (key.clone(), key.clone(), version.as_str()));
-        for key in self.listing.gone(resource_version, known) {
-            self.end(&key);
+    /// What the list does not show is gone, also if it is newer than the list: then the host was restored from a backup. All that is known
+    /// was shown before the list began; answers to writes add nothing.
+    fn on_init_done(&mut self, _resource_version: &str) {
+        if let Some(shown) = self.listing.end() {
+            let is_gone = |key: &&String| !shown.contains(*key);
+            let gone: Vec<_> = self.known.keys().filter(is_gone).cloned().collect();
+            for key in gone {
+                self.end(&key);
+            }
         }
         self.tasks.listed();
     }
@@ -172,14 +175,94 @@ fn key(namespace: Option<&str>, name: &str) -> String {
 /// Takes a state of the object that the task knows. Returns whether the task has to look at it: not for what it has written itself.
 pub fn put<K: ResourceExt>(known: &mut K, object: K) -> bool {
     let version = |of: &K| ResourceVersion::parse(&of.resource_version().unwrap_or_default());
-    let (old, new) = (known.meta(), object.meta());
-    if old.uid == new.uid && version(&object).is_older_than(version(known)) {
+    if known.uid() == object.uid() && version(&object).is_older_than(version(known)) {
         return false;
     }
+    replace(known, object)
+}
+
+/// Takes a state of the object, whatever was known. Returns whether the task has to look at it.
+fn replace<K: ResourceExt>(known: &mut K, object: K) -> bool {
+    let (old, new) = (known.meta(), object.meta());
     let has_changed = old.uid != new.uid
         || old.generation != new.generation
         || old.deletion_timestamp != new.deletion_timestamp
         || old.finalizers != new.finalizers;
     *known = object;
     has_changed
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    struct Endless;
+
+    impl ObjectTasks for Endless {
+        type Object = ConfigMap;
+        const KINDS: &'static str = "ConfigMaps";
+
+        fn is_own(&self, _: &ConfigMap) -> bool {
+            true
+        }
+
+        fn task(&self, _: Newest<ConfigMap>) -> impl Future<Output = ()> + Send + 'static {
+            std::future::pending()
+        }
+    }
+
+    fn object(name: &str, version: u64) -> ConfigMap {
+        let metadata = json!({ "name": name, "uid": name, "resourceVersion": version.to_string() });
+        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    }
+
+    #[tokio::test]
+    async fn lists_of_a_restored_host_replace_newer_states_and_late_events_do_not() {
+        let mut handler =
+            ObjectTasksHandler::new(Endless, TaskTracker::new(), CancellationToken::new());
+        // Whether it is listed, its version, and the version that is known then.
+        for (is_listed, version, expected) in [
+            (true, 100, "100"),
+            (false, 120, "120"),
+            (false, 110, "120"),
+            (true, 50, "50"),
+            (false, 60, "60"),
+        ] {
+            if is_listed {
+                handler.on_init();
+            }
+            handler.on_apply(object("a", version));
+            if is_listed {
+                handler.on_init_done(&version.to_string());
+            }
+            let known = handler.known["a"].object.borrow().resource_version();
+            assert_eq!(known.as_deref(), Some(expected), "{is_listed} {version}");
+        }
+    }
+
+    #[tokio::test]
+    async fn tasks_of_objects_that_a_restored_host_does_not_have_end() {
+        let tracker = TaskTracker::new();
+        let mut handler =
+            ObjectTasksHandler::new(Endless, tracker.clone(), CancellationToken::new());
+        for (shown, version, expected) in [
+            (&["a", "b"][..], 100, 2),
+            // An older version: the host was restored.
+            (&["a"], 50, 1),
+            (&[], 60, 0),
+        ] {
+            handler.on_init();
+            for name in shown {
+                handler.on_apply(object(name, version));
+            }
+            handler.on_init_done(&version.to_string());
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(tracker.len(), expected, "{shown:?}");
+        }
+    }
 }

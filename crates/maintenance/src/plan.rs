@@ -101,8 +101,11 @@ pub(crate) fn plan(input: &Input<'_>) -> Plan {
         // Without it, the object could disappear before its marks.
         patches.clear();
     }
+    let is_new = |cluster: &String| !input.rejected.contains_key(cluster);
     let next = match &goal {
-        _ if !patches.is_empty() => Some(AFTER_WRITES),
+        // A member that rejects marks is asked again with the next period.
+        _ if patches.keys().any(is_new) => Some(AFTER_WRITES),
+        _ if !patches.is_empty() => Some(PERIOD),
         Goal::Scheduled(_, starts) => Some(until(*starts, input.now).min(SCHEDULED_PERIOD)),
         _ if is_clean => None,
         _ => Some(PERIOD),

@@ -5,7 +5,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    plan::FinalizerChange,
+    plan::{FinalizerChange, PERIOD},
     world::{World, time},
 };
 
@@ -369,6 +369,23 @@ fn a_member_that_rejects_the_marks_is_named() {
         world.condition("MembersReachable"),
         "True AllReachable: all members answer"
     );
+}
+
+#[test]
+fn m15_a_member_that_rejects_the_marks_is_asked_again_after_a_period() {
+    let mut world = World::new(&rack());
+    world.member("us").rejects = true;
+    let pauses = (0..5).map(|_| {
+        world.step();
+        world.plan().next
+    });
+    let pauses: Vec<_> = pauses.map(|next| next.unwrap().as_secs()).collect();
+    // The finalizer, then both members get marks.
+    assert_eq!(pauses, [1, 10, 10, 10, 10]);
+    world.member("us").rejects = false;
+    world.step();
+    assert_eq!(world.plan().next, Some(PERIOD));
+    assert_eq!(world.marked("own").len(), 4);
 }
 
 #[test]

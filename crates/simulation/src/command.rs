@@ -80,7 +80,7 @@ pub struct SimulateArgs {
     /// Write the shortest plan of a failure to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Also simulate FederatedDeployments and their rollouts
+    /// Also simulate FederatedDeployments and their rollouts, Maintenances and AvailabilitySets
     #[arg(long, conflicts_with = "plan")]
     rollouts: bool,
     /// Simulate single clusters with LocalReplicaSets instead of federations; also for --plan

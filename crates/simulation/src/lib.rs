@@ -51,8 +51,8 @@ pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use local::{LocalAction, LocalFault, LocalPlan, LocalSetPlan, LocalStep, generate_local};
 pub use observe::{Layout, LocalSetState};
 pub use plan::{
-    Action, Closing, Disk, Drift, Fault, MemberPlan, Plan, Selected, SetPlan, Step, Trial,
-    generate, generate_discovery,
+    Action, AvailabilityWork, Closing, Disk, Drift, Fault, MemberPlan, NodeWork, Plan, Selected,
+    SetPlan, Step, Trial, generate, generate_discovery,
 };
 pub use print::Print;
 pub use ready_pods::{ReadyPods, is_ready, name_of, set_of};

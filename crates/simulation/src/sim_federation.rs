@@ -381,6 +381,11 @@ impl SimFederation {
         self.clock.now()
     }
 
+    /// The time of the controller's machine.
+    pub(crate) fn machine_time(&self) -> Timestamp {
+        self.clock.machine()
+    }
+
     /// Moves the clock of the controller's machine by whole seconds, as a correction of a wrong clock does.
     pub fn step_clock(&self, by: SignedDuration) {
         self.stepped.fetch_add(by.as_secs(), Ordering::Relaxed);

@@ -79,6 +79,19 @@ impl Observed {
         self.members[member].visibility.has_lied_within(time)
     }
 
+    /// Whether the controller may know nothing of what it wrote to a member: it, or the host, was restored, it was no member for a while,
+    /// or its responses were wrong.
+    pub(crate) fn was_unreliable(&self, member: &str) -> bool {
+        self.host.was_unreliable() || self.members[member].visibility.was_unreliable()
+    }
+
+    /// Whether it may know nothing of what it wrote to any member.
+    pub(super) fn was_any_unreliable(&self) -> bool {
+        self.members
+            .keys()
+            .any(|member| self.was_unreliable(member))
+    }
+
     /// Whether the controller has not listed the pods and Deployments of a member since its responses were wrong: those that have
     /// not changed may be believed to be what they were said to be.
     pub(super) fn may_remember_lies(&self, member: &str) -> bool {

@@ -7,6 +7,7 @@
 //! The controller sees a state that is some seconds old, and a write takes time to arrive. So a write violates an invariant
 //! only if it does so by every state of the last few seconds, or since its cluster was last observable.
 
+mod availability;
 mod belief;
 mod bounds;
 mod capacity;
@@ -15,6 +16,7 @@ mod late;
 mod left_behind;
 mod loans;
 mod local_set;
+mod maintenance;
 mod observed;
 mod observed_member;
 mod ours;
@@ -30,12 +32,13 @@ mod visibility;
 
 use std::collections::BTreeMap;
 
-use sim_cluster::{Api, Change};
+use sim_cluster::{Api, Change, kinds};
 
 pub(crate) use bounds::of_replicas;
 pub(crate) use local_set::{
     OTHER_FEDERATION, is_labeled, is_of_other_federation, is_written_by_fedrs,
 };
+pub(crate) use maintenance::{is_closed as is_closed_node, mark_of, matches as matches_node};
 pub(crate) use observed::Observed;
 pub(crate) use ours::GUESTS;
 pub(crate) use reach::Reach;
@@ -75,6 +78,20 @@ pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> V
     // A member that lies may have anything done to itself.
     if observed.may_lie(member) {
         return Vec::new();
+    }
+    if change.kind == *kinds::NODES {
+        let wrong = maintenance::of_node(observed, member, change);
+        return wrong
+            .map(Violation::of(Invariant::Marks))
+            .into_iter()
+            .collect();
+    }
+    if availability::is_budget(change) {
+        let wrong = availability::of_budget(observed, member, change);
+        return wrong
+            .map(Violation::of(Invariant::Budget))
+            .into_iter()
+            .collect();
     }
     let mut violations = Vec::new();
     violations

@@ -4,13 +4,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::config::Config;
 use fedrs_api::{ClusterState, DeletionPolicy, RolloutStatus, SetKind, ValidFrs};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
+    availability::Availability,
     local_set::{InFlight, LocalSet},
+    maintenance::Maintenances,
     observed_member::{ObservedMember, is_new_generation},
+    ours::of_users,
     reach::Reach,
     visibility::{OutageKind, Visibility, max_age},
 };
@@ -43,6 +46,8 @@ pub(crate) struct Observed {
     host_clock_jumped: Option<Instant>,
     /// Until when something that has happened may start pods beside a rollout.
     disturbed_until: Option<Instant>,
+    pub(super) maintenances: Maintenances,
+    pub(super) availability: Availability,
 }
 
 /// A set over time.
@@ -89,6 +94,8 @@ impl Observed {
             was_host_restored: false,
             host_clock_jumped: None,
             disturbed_until: None,
+            maintenances: Maintenances::new(),
+            availability: Availability::default(),
         }
     }
 
@@ -201,6 +208,11 @@ impl Observed {
             member.edited = Instant::now();
             member.put(change.new.as_ref());
         }
+        match &*change.kind.plural {
+            "maintenances" => self.maintenances.changed(change),
+            "availabilitysets" => self.availability.changed(change),
+            _ => {}
+        }
         if !self.is_set(change) {
             return;
         }
@@ -230,8 +242,13 @@ impl Observed {
         }
     }
 
-    /// Records that the host has these FederatedReplicaSets and MemberClusters, and no others.
-    pub(crate) fn host_restored(&mut self, sets: &[Object], members: &[Object]) {
+    /// Records that the host has these FederatedReplicaSets, MemberClusters and Maintenances, and no others.
+    pub(crate) fn host_restored(
+        &mut self,
+        sets: &[Object],
+        members: &[Object],
+        maintenances: &[Object],
+    ) {
         let named = |objects: &[Object], name: &str| {
             let mut objects = objects.iter();
             objects
@@ -239,6 +256,7 @@ impl Observed {
                 .cloned()
         };
         self.was_host_restored = true;
+        self.maintenances.restored(maintenances);
         for (name, set) in &mut self.sets {
             let object = named(sets, name);
             set.put(object.as_ref());
@@ -251,6 +269,7 @@ impl Observed {
 
     /// Records that a member has the objects that its API server shows, and no others.
     pub(crate) fn member_restored(&mut self, member: &str, api: &Api) {
+        self.availability_restored(member, api);
         if let Some(member) = self.members.get_mut(member) {
             member.restored(api);
         }
@@ -262,8 +281,13 @@ impl Observed {
         if let Some(set) = started.and_then(|set| self.sets.get_mut(set)) {
             set.starts.push(Instant::now());
         }
-        let member = self.members.get_mut(member);
-        member.is_some_and(|member| member.changed(change))
+        if let Some(node) = change.new.as_ref().filter(|_| change.kind == *kinds::NODES) {
+            self.maintenances.marked(node);
+        }
+        let observed = self.members.get_mut(member);
+        let are_others = observed.is_some_and(|observed| observed.changed(change));
+        self.availability_changed(member, change);
+        are_others
     }
 
     /// The specs of a set that the controller may act on, or its absence.
@@ -380,6 +404,11 @@ impl Observed {
         self.host_clock_jumped = Some(Instant::now());
     }
 
+    /// Records that the clock of the controller's machine moves.
+    pub(crate) fn controller_clock_steps(&mut self, seconds: i64) {
+        self.maintenances.clock_steps(seconds);
+    }
+
     /// Whether the host's clock has jumped since then: its times of before mean nothing to a controller that starts.
     pub(super) fn has_host_clock_jumped_since(&self, time: Instant) -> bool {
         self.host_clock_jumped.is_some_and(|at| at >= time)
@@ -480,7 +509,7 @@ impl ObservedSet {
         let seen = Seen {
             uid: metadata["uid"].clone(),
             generation: metadata["generation"].clone(),
-            annotations: metadata["annotations"].clone(),
+            annotations: json!(of_users(object)),
             is_deleted,
         };
         if seen == self.seen {

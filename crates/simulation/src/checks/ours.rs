@@ -1,6 +1,9 @@
 //! What the controller may change: what belongs to a set, and what a set adopts (F29, F30).
 
-use fedrs_api::{SetKind, annotations::POD_DELETION_COST};
+use fedrs_api::{
+    SetKind,
+    annotations::{AVAILABILITY_PREFIX, POD_DELETION_COST},
+};
 use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 
@@ -20,19 +23,28 @@ pub(super) fn on_host(change: &Change) -> Option<String> {
     let what = format!("{} {} on the host", change.kind.kind, change.name);
     match change.kind.plural.as_str() {
         "events" | "leases" | "memberclusters" | "secrets" | "controllerrevisions" => None,
-        "federatedreplicasets" | "federateddeployments" => {
+        "federatedreplicasets" | "federateddeployments" | "maintenances" | "availabilitysets" => {
             let (Some(old), Some(new)) = (&change.old, &change.new) else {
                 // The last finalizer of a deleted object was removed.
                 return None;
             };
             let is_same = old["spec"] == new["spec"]
                 && old["metadata"]["labels"] == new["metadata"]["labels"]
-                && old["metadata"]["annotations"] == new["metadata"]["annotations"];
+                && of_users(old) == of_users(new);
             (!is_same).then(|| format!("{what}: the controller changed more than the status"))
         }
         "namespaces" if change.old.is_none() => None,
         _ => Some(format!("{what}: not for the controller to change")),
     }
+}
+
+/// The annotations of an object of the host that are not limits of AvailabilitySets: the controller writes these.
+pub(super) fn of_users(object: &Value) -> Vec<(&String, &Value)> {
+    let annotations = object["metadata"]["annotations"].as_object();
+    let annotations = annotations.into_iter().flatten();
+    annotations
+        .filter(|(key, _)| !key.starts_with(AVAILABILITY_PREFIX))
+        .collect()
 }
 
 /// Checks a change of a member.

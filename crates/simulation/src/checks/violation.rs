@@ -29,6 +29,8 @@ pub enum Invariant {
     Speed,
     /// A pod loses the finalizer once its containers have stopped, and nothing takes its place before (M11).
     Proof,
+    /// Nodes that match a Maintenance are marked, and lose the mark as they were before (M9, M15).
+    Marks,
     /// A set that is gone has left nothing behind (F5).
     NothingLeft,
     /// What fails is tried again at a bounded rate (F28, F38).
@@ -68,6 +70,7 @@ impl fmt::Display for Invariant {
             Self::Rollout => "rollout",
             Self::Speed => "speed",
             Self::Proof => "proof",
+            Self::Marks => "marks",
             Self::NothingLeft => "nothing left",
             Self::BoundedRate => "bounded rate",
             Self::OneWriter => "one writer",

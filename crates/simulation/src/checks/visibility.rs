@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use federation_controller::config::Config;
 use tokio::time::{Duration, Instant};
 
+use crate::plan::Fault;
+
 /// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
 /// another one before it.
 const CALLS: u32 = 2;
@@ -46,6 +48,8 @@ pub(super) struct Visibility {
     started: Option<Instant>,
     /// When its last responses were wrong, if they are no longer.
     lied_until: Option<Instant>,
+    /// Whether it was ever restored or no member, or its responses were ever wrong: the controller may know nothing of what it wrote there.
+    was_unreliable: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -79,6 +83,8 @@ impl Visibility {
             self.seen = Some(Instant::now());
         }
         if on {
+            let is_gone = reason == Fault::NoKubeconfig.to_string();
+            self.was_unreliable |= is_gone || kind == OutageKind::Lies || reason == RESTORED.0;
             self.reasons.insert(reason.to_owned(), kind);
         } else if self.reasons.remove(reason) == Some(OutageKind::Lies) {
             self.lied_until = Some(Instant::now());
@@ -118,6 +124,11 @@ impl Visibility {
     /// Whether this makes the cluster unobservable now.
     pub(super) fn has(&self, reason: &str) -> bool {
         self.reasons.contains_key(reason)
+    }
+
+    /// Whether it was ever restored or no member, or its responses were ever wrong.
+    pub(super) fn was_unreliable(&self) -> bool {
+        self.was_unreliable
     }
 
     /// Whether nothing else makes the cluster unobservable now.

@@ -5,6 +5,8 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{AvailabilityWork, NodeWork};
+
 /// What users, other writers and faults do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -208,6 +210,10 @@ pub enum Action {
         /// How long it does not run.
         down_ms: u64,
     },
+    /// Something happens to nodes, or to Maintenances.
+    Work(NodeWork),
+    /// Something happens to AvailabilitySets, or to the pods that they select.
+    Availability(AvailabilityWork),
 }
 
 /// The snapshots of discovery when it starts again.
@@ -294,6 +300,8 @@ impl Action {
             | Self::BackUp { cluster }
             | Self::Restore { cluster } => vec![cluster],
             Self::StepClock { clock, .. } => vec![clock],
+            Self::Work(work) => work.names(),
+            Self::Availability(work) => work.names(),
             Self::Crash { .. } | Self::Suspend { .. } | Self::RestartDiscovery { .. } => Vec::new(),
         }
     }
@@ -423,6 +431,8 @@ impl fmt::Display for Action {
             Self::RestartDiscovery { disk, down_ms } => {
                 write!(to, "discovery {disk}, restarts after {down_ms} ms")
             }
+            Self::Work(work) => work.fmt(to),
+            Self::Availability(work) => work.fmt(to),
         }
     }
 }

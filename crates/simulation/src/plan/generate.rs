@@ -9,15 +9,16 @@ use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
 use super::{
-    Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, initial, kind::Kind, rollouts,
-    trial::Trial,
+    Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, availability, initial, kind::Kind,
+    maintenance, rollouts, trial::Trial,
 };
 use crate::{checks::OTHER_FEDERATION, sim_federation::HOST};
 
 /// The seeds of plans are another stream than the seeds of the clusters.
 const STREAM: u64 = 0x706c_616e;
 
-/// The plan of `seed`, for controllers with this configuration; with `rollouts`, some of its sets are FederatedDeployments.
+/// The plan of `seed`, for controllers with this configuration; with `rollouts`, some of its sets are
+/// FederatedDeployments, and there are Maintenances and AvailabilitySets.
 #[must_use]
 pub fn generate(seed: u64, config: &Config, rollouts: bool) -> Plan {
     let mut random = StdRng::seed_from_u64(seed ^ (STREAM << 32));
@@ -49,6 +50,8 @@ pub fn generate(seed: u64, config: &Config, rollouts: bool) -> Plan {
     let trial = Trial::of(seed, &names, &set_names);
     if rollouts {
         rollouts::add(seed, &members, &mut sets, &mut steps, end_ms);
+        maintenance::add(seed, &members, &mut steps, end_ms);
+        availability::add(seed, &members, &sets, &mut steps, end_ms);
     }
     steps.sort_by_key(|step| step.at_ms);
     Plan {

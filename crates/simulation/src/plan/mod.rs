@@ -10,10 +10,13 @@
 //! no effect, and the trace says so.
 
 mod action;
+mod availability;
 mod discovery;
 mod generate;
 mod initial;
 mod kind;
+mod maintenance;
+mod node_work;
 mod rollouts;
 mod scenario;
 mod trial;
@@ -25,9 +28,11 @@ use serde_json::Value;
 
 pub(crate) use action::crash;
 pub use action::{Action, Disk, Fault, Selected};
+pub use availability::AvailabilityWork;
 pub use discovery::generate_discovery;
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
+pub use node_work::NodeWork;
 pub(crate) use rollouts::recovered as recovered_rollout;
 pub use trial::{Closing, Drift, Trial};
 

@@ -118,6 +118,8 @@ impl Runner {
                 self.recorder.delay_changes(member, *times, delay);
                 self.count("late changes");
             }
+            Action::Work(work) => self.work(work).await,
+            Action::Availability(work) => self.availability_work(work).await,
             Action::Slow { .. }
             | Action::Reject { .. }
             | Action::LoseResponses { .. }
@@ -243,7 +245,7 @@ impl Runner {
     }
 
     /// The path of a pod.
-    fn pod(&self, pod: &Selected) -> Option<String> {
+    pub(super) fn pod(&self, pod: &Selected) -> Option<String> {
         let pods = self
             .federation
             .member(&pod.member)

@@ -167,6 +167,8 @@ impl Runner {
         let by = SignedDuration::from_secs(seconds);
         if clock == "controller" {
             self.federation.step_clock(by);
+            self.recorder
+                .observe(|observed| observed.controller_clock_steps(seconds));
         } else {
             self.federation.cluster(clock).clock().step(by);
         }

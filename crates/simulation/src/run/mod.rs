@@ -9,12 +9,14 @@
 //! A run ends at the first invariant that does not hold. The same plan gives the same trace, byte for byte.
 
 mod actions;
+mod availability;
 mod describe;
 mod discovery;
 mod discovery_steps;
 mod failures;
 mod faults;
 mod goal;
+mod maintenance;
 mod panics;
 mod processes;
 mod recorder;
@@ -127,7 +129,11 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
             if plan.discovery {
                 runner.settle_discovery(core).await;
             }
+            runner.settle_maintenances(core, plan).await;
             let goal = goal::check(runner, core, plan).await;
+            if let Some(goal) = &goal {
+                runner.settle_availability(&goal.members, plan).await;
+            }
             if let Some((goal, trial)) = goal.zip(plan.trial.as_ref()) {
                 trial::carry_out(runner, &goal, trial).await;
             }

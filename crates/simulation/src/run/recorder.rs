@@ -358,7 +358,8 @@ impl State {
                 .into_iter()
                 .flat_map(|kind| objects(set_kind::name(kind)));
             let (sets, members) = (sets.collect::<Vec<_>>(), objects("MemberCluster"));
-            self.observed.host_restored(&sets, &members);
+            let maintenances = objects("Maintenance");
+            self.observed.host_restored(&sets, &members, &maintenances);
         } else {
             self.observed.member_restored(cluster, api);
         }
