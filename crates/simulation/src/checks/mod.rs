@@ -8,6 +8,7 @@
 //! only if it does so by every state of the last few seconds, or since its cluster was last observable.
 
 mod availability;
+mod availability_state;
 mod belief;
 mod bounds;
 mod capacity;
@@ -17,6 +18,7 @@ mod left_behind;
 mod loans;
 mod local_set;
 mod maintenance;
+mod maintenance_state;
 mod observed;
 mod observed_member;
 mod ours;
@@ -38,7 +40,8 @@ pub(crate) use bounds::of_replicas;
 pub(crate) use local_set::{
     OTHER_FEDERATION, is_labeled, is_of_other_federation, is_written_by_fedrs,
 };
-pub(crate) use maintenance::{is_closed as is_closed_node, mark_of, matches as matches_node};
+pub(crate) use maintenance::{is_closed as is_closed_node, matches as matches_node};
+pub(crate) use maintenance_state::mark_of;
 pub(crate) use observed::Observed;
 pub(crate) use ours::GUESTS;
 pub(crate) use reach::Reach;

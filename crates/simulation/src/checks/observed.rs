@@ -3,17 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::config::Config;
-use fedrs_api::{ClusterState, DeletionPolicy, RolloutStatus, SetKind, ValidFrs};
+use fedrs_api::{
+    ClusterState, DeletionPolicy, RolloutStatus, SetKind, ValidFrs,
+    annotations::AVAILABILITY_PREFIX,
+};
 use serde_json::{Value, json};
 use sim_cluster::{Api, Change, Object, kinds};
 use tokio::time::{Duration, Instant};
 
 use super::{
-    availability::Availability,
+    availability_state::Availability,
     local_set::{InFlight, LocalSet},
-    maintenance::Maintenances,
+    maintenance_state::Maintenances,
     observed_member::{ObservedMember, is_new_generation},
-    ours::of_users,
     reach::Reach,
     visibility::{OutageKind, Visibility, max_age},
 };
@@ -549,4 +551,13 @@ pub(super) fn started<'a>(
         .filter(|_| is_deployment)?;
     let is_updated = *part.template.now() == template_of(&Value::clone(pod));
     (is_updated && *part.reach.now() != Reach::default()).then_some(set)
+}
+
+/// The annotations of an object of the host that are not limits of AvailabilitySets: the controller writes these.
+pub(super) fn of_users(object: &Value) -> Vec<(&String, &Value)> {
+    let annotations = object["metadata"]["annotations"].as_object();
+    let annotations = annotations.into_iter().flatten();
+    annotations
+        .filter(|(key, _)| !key.starts_with(AVAILABILITY_PREFIX))
+        .collect()
 }

@@ -1,15 +1,12 @@
 //! What the controller may change: what belongs to a set, and what a set adopts (F29, F30).
 
-use fedrs_api::{
-    SetKind,
-    annotations::{AVAILABILITY_PREFIX, POD_DELETION_COST},
-};
+use fedrs_api::{SetKind, annotations::POD_DELETION_COST};
 use serde_json::Value;
 use sim_cluster::{Change, Object, kinds};
 
 use super::{
     local_set::{OTHER_FEDERATION, is_of_other_federation},
-    observed::Observed,
+    observed::{Observed, of_users},
 };
 use crate::sim_federation::NAMESPACE;
 
@@ -36,15 +33,6 @@ pub(super) fn on_host(change: &Change) -> Option<String> {
         "namespaces" if change.old.is_none() => None,
         _ => Some(format!("{what}: not for the controller to change")),
     }
-}
-
-/// The annotations of an object of the host that are not limits of AvailabilitySets: the controller writes these.
-pub(super) fn of_users(object: &Value) -> Vec<(&String, &Value)> {
-    let annotations = object["metadata"]["annotations"].as_object();
-    let annotations = annotations.into_iter().flatten();
-    annotations
-        .filter(|(key, _)| !key.starts_with(AVAILABILITY_PREFIX))
-        .collect()
 }
 
 /// Checks a change of a member.

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AvailabilityWork, NodeWork};
+use super::{availability_work::AvailabilityWork, node_work::NodeWork, selected::Selected};
 
 /// What users, other writers and faults do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -232,18 +232,6 @@ fn first() -> u32 {
     1
 }
 
-/// One of the pods of a set in a member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Selected {
-    /// The member.
-    pub member: String,
-    /// The set.
-    pub set: String,
-    /// The index among the pods of the set, ordered by name, modulo their number.
-    pub index: usize,
-}
-
 /// A fault that begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -445,12 +433,6 @@ pub(crate) fn crash(process: u32, write: u64, after: bool, down_ms: u64) -> Stri
         (write, true) => format!(" after write {write} from now"),
     };
     format!("controller {process} crashes{when}, restarts after {down_ms} ms")
-}
-
-impl fmt::Display for Selected {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "pod {} of {}", self.index, self.set)
-    }
 }
 
 impl fmt::Display for Fault {

@@ -3,75 +3,16 @@
 //! All of it is drawn from a stream of its own, after the rest of the plan: a plan without AvailabilitySets has no other steps than
 //! before.
 
-use std::fmt;
-
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Action, MemberPlan, Selected, SetPlan, Step};
+use super::{Action, AvailabilityWork, MemberPlan, Selected, SetPlan, Step};
 use crate::sim_federation::HOST;
 
 /// The seeds of AvailabilitySets are a stream of their own.
 const STREAM: u64 = 0x6176_6169;
 /// The share of plans with an AvailabilitySet.
 const PLANS: f64 = 0.4;
-
-/// What happens to AvailabilitySets, which have the names of the sets whose pods they select, and to these pods.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "availability",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
-pub enum AvailabilityWork {
-    /// A user creates the AvailabilitySet of a set.
-    Create {
-        /// The set.
-        set: String,
-        /// The spec without the selector.
-        spec: Value,
-    },
-    /// A user changes the spec of an AvailabilitySet by a merge patch.
-    Edit {
-        /// The set.
-        set: String,
-        /// The patch.
-        spec: Value,
-    },
-    /// A user deletes an AvailabilitySet.
-    Delete {
-        /// The set.
-        set: String,
-    },
-    /// Somebody evicts a pod of a set, as `kubectl drain` does.
-    Evict {
-        /// The pod.
-        #[serde(flatten)]
-        pod: Selected,
-    },
-}
-
-impl AvailabilityWork {
-    /// The names of members and sets that it concerns.
-    pub(super) fn names(&self) -> Vec<&str> {
-        match self {
-            Self::Create { set, .. } | Self::Edit { set, .. } | Self::Delete { set } => vec![set],
-            Self::Evict { pod } => vec![&pod.member, &pod.set],
-        }
-    }
-}
-
-impl fmt::Display for AvailabilityWork {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Create { set, spec } => write!(to, "user creates AvailabilitySet {set}: {spec}"),
-            Self::Edit { set, spec } => write!(to, "user edits AvailabilitySet {set}: {spec}"),
-            Self::Delete { set } => write!(to, "user deletes AvailabilitySet {set}"),
-            Self::Evict { pod } => write!(to, "{}: somebody evicts {pod}", pod.member),
-        }
-    }
-}
 
 /// Adds an AvailabilitySet, and evictions of its pods until `end_ms`.
 pub(super) fn add(

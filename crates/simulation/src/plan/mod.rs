@@ -11,6 +11,7 @@
 
 mod action;
 mod availability;
+mod availability_work;
 mod discovery;
 mod generate;
 mod initial;
@@ -19,6 +20,7 @@ mod maintenance;
 mod node_work;
 mod rollouts;
 mod scenario;
+mod selected;
 mod trial;
 
 use federation_controller::config::Config;
@@ -27,13 +29,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use action::crash;
-pub use action::{Action, Disk, Fault, Selected};
-pub use availability::AvailabilityWork;
+pub use action::{Action, Disk, Fault};
+pub use availability_work::AvailabilityWork;
 pub use discovery::generate_discovery;
 pub use generate::generate;
 pub(crate) use initial::START_SECONDS;
 pub use node_work::NodeWork;
 pub(crate) use rollouts::recovered as recovered_rollout;
+pub use selected::Selected;
 pub use trial::{Closing, Drift, Trial};
 
 /// A run: what there is, and what happens to it.
