@@ -4,7 +4,7 @@
 //! before.
 
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Action, AvailabilityWork, MemberPlan, Selected, SetPlan, Step};
 use crate::sim_federation::HOST;
