@@ -66,6 +66,14 @@ impl Observed {
         })
     }
 
+    /// The fewest replicas of a set in a member that the controller may see.
+    fn fewest_desired(&self, set: &str, member: &str) -> u64 {
+        let since = self.oldest_belief(member) - self.longest_look();
+        let local = self.members.get(member).and_then(|of| of.local.get(set));
+        let desired = local.and_then(|local| local.desired.since(since).min().copied());
+        desired.unwrap_or(0)
+    }
+
     /// What an AvailabilitySet has asked for as far back as the controller may act on it; `None` if it did not exist then, or what was
     /// lent may be forgotten, or in the hands of former members.
     fn asked(&self, set: &str) -> Option<Asked> {
@@ -95,6 +103,10 @@ pub(super) fn of_budget(observed: &Observed, member: &str, change: &Change) -> O
     let asked = observed.asked(set)?;
     let mut used = observed.availability.used(set);
     used.entry(member).or_default().0 = new;
+    for (member, (loan, _)) in &mut used {
+        // No more can be evicted than there are, by what the controller may see.
+        *loan = observed.fewest_desired(set, member).min(*loan);
+    }
     let worst = |(loan, evicted): &(u64, u64)| *loan.max(evicted);
     let all: u64 = used.values().map(worst).sum();
     let clusters = used.values().filter(|of| worst(of) > 0).count();

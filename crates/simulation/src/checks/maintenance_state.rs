@@ -86,6 +86,8 @@ impl Maintenances {
             has_begun: false,
         });
         seen.states.put(state);
+        // The controller records that it has begun, whatever its clock says later.
+        seen.has_begun |= object["status"]["started"].is_string();
     }
 
     /// Records that a node has got this mark, if it has.

@@ -53,6 +53,20 @@ impl Runner {
         }
     }
 
+    /// Users delete AvailabilitySets by which no rollout could ever end: those that can't be available, and all of them if members stay
+    /// broken, whose pods use the budgets up.
+    pub(super) async fn end_blocking_availability_sets(&mut self, are_all_well: bool) {
+        for object in availability_sets(self) {
+            let set = crate::name_of(&object);
+            if are_all_well && is_satisfiable(&object, replicas(self, &set)) {
+                continue;
+            }
+            let work = AvailabilityWork::Delete { set };
+            self.recorder.trace(Topic::Step, work.to_string());
+            self.availability_work(&work).await;
+        }
+    }
+
     /// Somebody evicts a pod. What the API server grants is checked, if it is limited.
     async fn evict(&mut self, pod: &Selected) {
         let Some(path) = self.pod(pod) else { return };
@@ -150,21 +164,44 @@ fn wrong_status(runner: &Runner, members: &[String], object: &Object) -> Option<
         }
         lent.extend(loan);
     }
-    let budget = object["spec"]["budget"].as_u64().unwrap_or(0);
-    let is_satisfiable = count >= FEWEST && (count < MANY || budget * MANY >= count);
+    let budget = budget_of(object);
     let is_one = object["spec"]["oneClusterAtATime"] == true;
     lent.extend(lent_to_rollouts(status));
     let all: u64 = lent.iter().sum();
-    let is_right = if !is_satisfiable {
+    let is_right = if !is_satisfiable(object, count) {
         all == 0
     } else if unreachable > 0 {
         all <= budget
     } else if is_one {
         (1..=budget).contains(&all) && lent.iter().filter(|loan| **loan > 0).count() == 1
     } else {
-        all == budget.min(count)
+        // What a rollout had last stays with it until others wait.
+        (budget.min(count)..=budget).contains(&all)
     };
     (!is_right).then(|| format!("{set}: {lent:?} are lent: {status}"))
+}
+
+fn budget_of(object: &Object) -> u64 {
+    object["spec"]["budget"].as_u64().unwrap_or(0)
+}
+
+/// Whether a set of so many pods can be available (A1).
+fn is_satisfiable(object: &Object, pods: u64) -> bool {
+    pods >= FEWEST && (pods < MANY || budget_of(object) * MANY >= pods)
+}
+
+/// The replicas that users want of a set.
+fn replicas(runner: &Runner, set: &str) -> u64 {
+    let host = runner.federation.cluster(HOST).api();
+    let kinds = ["FederatedDeployment", "FederatedReplicaSet"];
+    let kinds = kinds
+        .into_iter()
+        .filter_map(|kind| host.kind_of("fedrs.dev/v1alpha1", kind));
+    let mut objects = kinds.filter_map(|kind| host.get(&kind, NAMESPACE, set).ok());
+    let object = objects.next();
+    object
+        .and_then(|object| object["spec"]["replicas"].as_u64())
+        .unwrap_or(0)
 }
 
 /// What a status says is lent to a member.

@@ -126,6 +126,8 @@ async fn execute(runner: &mut Runner, plan: &Plan) {
         runner.wait_until(end).await;
         if let Some(core) = &plan.core {
             runner.recover(core).await;
+            let are_all_well = core.len() == runner.federation.member_names().len();
+            runner.end_blocking_availability_sets(are_all_well).await;
             if plan.discovery {
                 runner.settle_discovery(core).await;
             }
