@@ -208,12 +208,6 @@ impl Visibility {
         Some(self.outage?.unlisted_since)
     }
 
-    /// Whether the controller need not know yet that it can't see the cluster.
-    pub(super) fn is_unnoticed(&self, config: &Config) -> bool {
-        let outage = self.outage.filter(|outage| outage.until.is_none());
-        outage.is_some_and(|outage| outage.since.elapsed() <= known_after(config))
-    }
-
     /// Whether the controller must know by now that the state of the cluster is unknown.
     pub(super) fn is_known_to_be_unknown(&self, config: &Config) -> bool {
         let has = |kind| self.reasons.values().any(|reason| *reason == kind);
