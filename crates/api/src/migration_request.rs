@@ -190,7 +190,7 @@ pub struct MigrationRequestSpec {
     /// When the pod is moved whatever holds it up (M15). By default, after the time in the controller's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
-    /// Cancels it. A migration that has begun is completed, and one that the controller asks for goes on while its cause is there.
+    /// Cancels it. A migration that has begun is completed, and one that the controller asks for continues while its cause is there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cancel: bool,
     /// That a person has seen that the pod is down, which can't be taken back.

@@ -85,6 +85,7 @@ impl<'a> Rollouts<'a> {
             limit: None,
         };
         let of = limited(part, Target::Rollout(set), written, last);
+        // What it may still use is no matter of how many pods wait.
         MemberPart {
             part: Part {
                 exposure,

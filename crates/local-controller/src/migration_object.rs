@@ -139,7 +139,7 @@ impl RequestObject {
         }
     }
 
-    /// Whether a person has cancelled it. One that was made for a mark goes on while that is there: what it asks of a person, nobody
+    /// Whether a person has cancelled it. One that was made for a mark continues while that is there: what it asks of a person, nobody
     /// could confirm otherwise.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.spec.cancel && !self.follows_its_cause()

@@ -105,14 +105,9 @@ impl<'a> RolloutReport<'a> {
     fn available(&self, status: &FederatedReplicaSetStatus) -> RolloutCondition {
         use ConditionReason as Reason;
         let desired = u64::from(self.decision.snapshot.frs.replicas);
-        // That of the strategy: what an AvailabilitySet allows changes with what happens elsewhere.
-        let own = self
-            .snapshot
-            .settings
-            .budget
-            .resolve(desired, 0)
-            .unavailable;
-        let least = desired.saturating_sub(self.decided.account.limits.unavailable.max(own));
+        // What an AvailabilitySet allows changes with what happens elsewhere.
+        let unavailable = self.decided.account.limits.unavailable;
+        let least = desired.saturating_sub(unavailable.max(self.of_strategy()));
         let available = from_status(status.available_replicas);
         let holds = available >= least;
         let reason = if holds {
@@ -332,15 +327,16 @@ impl<'a> RolloutReport<'a> {
         (what, None)
     }
 
+    /// The pods that may be unavailable by the strategy, whatever else limits the rollout.
+    fn of_strategy(&self) -> u64 {
+        let desired = self.decision.snapshot.frs.replicas.into();
+        let limits = self.snapshot.settings.budget.resolve(desired, 0);
+        limits.unavailable
+    }
+
     /// Who allows less than the strategy, for people.
     fn limited_by(&self) -> String {
-        let desired = u64::from(self.decision.snapshot.frs.replicas);
-        let own = self
-            .snapshot
-            .settings
-            .budget
-            .resolve(desired, 0)
-            .unavailable;
+        let own = self.of_strategy();
         let limit = self.snapshot.limit;
         let limit = limit.filter(|(_, limit)| limit.unavailable < own);
         let text = limit.map(|(set, limit)| {
