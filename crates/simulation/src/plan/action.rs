@@ -261,6 +261,30 @@ pub enum Fault {
 }
 
 impl Action {
+    /// Requests for a resource of a cluster fail: with a code, or their responses are lost.
+    pub(super) fn failing(
+        (cluster, resource, verb): (String, &str, &str),
+        times: u32,
+        code: Option<u16>,
+    ) -> Self {
+        let (resource, verb) = (resource.to_owned(), verb.to_owned());
+        match code {
+            None => Self::LoseResponses {
+                cluster,
+                resource,
+                verb,
+                times,
+            },
+            Some(code) => Self::Reject {
+                cluster,
+                resource,
+                verb,
+                times,
+                code,
+            },
+        }
+    }
+
     /// The names of members, sets and clocks that the action concerns. A plan without one of them does not need the action.
     pub fn names(&self) -> Vec<&str> {
         match self {

@@ -1,14 +1,11 @@
 //! Maintenances in a plan: which nodes they are about, from when and until when, and what happens to them and to nodes meanwhile.
-//!
-//! All of it is drawn from a stream of its own, after the rest of the plan: a plan without Maintenances has no other steps than
-//! before.
 
 use fedrs_api::annotations;
 use jiff::Timestamp;
-use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
+use rand::{RngExt, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{Action, MemberPlan, NodeWork, Step};
+use super::{Action, MemberPlan, NodeWork, Step, stream::Stream};
 use crate::sim_federation::{EPOCH, HOST};
 
 /// The seeds of Maintenances are a stream of their own.
@@ -22,22 +19,16 @@ const NAMES: [&str; 3] = ["power", "kernel", "network"];
 
 /// Adds Maintenances, and what happens to them and to nodes until `end_ms`.
 pub(super) fn add(seed: u64, members: &[MemberPlan], steps: &mut Vec<Step>, end_ms: u64) {
-    let mut random = StdRng::seed_from_u64(seed ^ (STREAM << 32));
-    if !random.random_bool(PLANS) {
+    let Some(stream) = Stream::of((seed, STREAM, PLANS), members, steps, end_ms) else {
         return;
-    }
-    let mut generator = Generator {
-        random,
-        members,
-        steps,
-        end_ms,
     };
+    let mut generator = Generator { stream };
     generator.label_nodes();
-    let count = generator.random.random_range(1..=NAMES.len());
+    let count = generator.stream.random.random_range(1..=NAMES.len());
     for name in &NAMES[..count] {
         generator.maintenance(name);
     }
-    for _ in 0..generator.random.random_range(0..=10) {
+    for _ in 0..generator.stream.random.random_range(0..=10) {
         generator.disturb();
     }
 }
@@ -54,44 +45,28 @@ fn in_rack(rack: &str) -> Value {
 }
 
 struct Generator<'a> {
-    random: StdRng,
-    members: &'a [MemberPlan],
-    steps: &'a mut Vec<Step>,
-    end_ms: u64,
+    stream: Stream<'a>,
 }
 
 impl Generator<'_> {
     fn push(&mut self, at_ms: u64, work: NodeWork) {
-        self.steps.push(Step {
-            at_ms: at_ms.min(self.end_ms),
-            action: Action::Work(work),
-        });
-    }
-
-    fn at(&mut self) -> u64 {
-        self.random.random_range(0..=self.end_ms)
+        self.stream.push(at_ms, Action::Work(work));
     }
 
     fn rack(&mut self) -> &'static str {
-        RACKS.choose(&mut self.random).unwrap_or(&"r1")
-    }
-
-    fn member(&mut self) -> &MemberPlan {
-        self.members
-            .choose(&mut self.random)
-            .expect("there are members")
+        RACKS.choose(&mut self.stream.random).unwrap_or(&"r1")
     }
 
     fn node(&mut self) -> (String, u32) {
-        let MemberPlan { name, nodes, .. } = self.member().clone();
-        (name, self.random.random_range(1..=nodes))
+        let MemberPlan { name, nodes, .. } = self.stream.member().clone();
+        (name, self.stream.random.random_range(1..=nodes))
     }
 
     /// Most nodes are in a rack.
     fn label_nodes(&mut self) {
-        for MemberPlan { name, nodes, .. } in self.members {
+        for MemberPlan { name, nodes, .. } in self.stream.members {
             for node in 1..=*nodes {
-                if self.random.random_bool(0.8) {
+                if self.stream.random.random_bool(0.8) {
                     let labels = json!({ RACK: self.rack() });
                     let patch = json!({ "metadata": { "labels": labels } });
                     let member = name.clone();
@@ -108,22 +83,25 @@ impl Generator<'_> {
 
     /// A Maintenance, what happens to it, and perhaps its end.
     fn maintenance(&mut self, name: &str) {
-        let created = self.at();
+        let created = self.stream.at();
         let spec = self.spec(created);
         let maintenance = name.to_owned();
         self.push(created, NodeWork::Create { maintenance, spec });
-        for _ in 0..self.random.random_range(0..3) {
-            let at_ms = self.random.random_range(created..=self.end_ms);
+        for _ in 0..self.stream.random.random_range(0..3) {
+            let at_ms = self
+                .stream
+                .random
+                .random_range(created..=self.stream.end_ms);
             let spec = self.edit();
             let maintenance = name.to_owned();
             self.push(at_ms, NodeWork::Edit { maintenance, spec });
         }
-        if self.random.random_bool(0.3) {
+        if self.stream.random.random_bool(0.3) {
             return;
         }
-        let ended = created + self.random.random_range(1..200_000);
+        let ended = created + self.stream.random.random_range(1..200_000);
         let maintenance = name.to_owned();
-        let is_deleted = self.random.random_bool(0.5);
+        let is_deleted = self.stream.random.random_bool(0.5);
         let end = if is_deleted {
             NodeWork::Delete { maintenance }
         } else {
@@ -131,9 +109,9 @@ impl Generator<'_> {
             NodeWork::Edit { maintenance, spec }
         };
         self.push(ended, end);
-        if is_deleted && self.random.random_bool(0.3) {
+        if is_deleted && self.stream.random.random_bool(0.3) {
             // Of the same name, with another uid.
-            let again = ended + self.random.random_range(1..60_000);
+            let again = ended + self.stream.random.random_range(1..60_000);
             let spec = self.spec(again);
             let maintenance = name.to_owned();
             self.push(again, NodeWork::Create { maintenance, spec });
@@ -142,43 +120,45 @@ impl Generator<'_> {
 
     /// A spec for a Maintenance that is created then.
     fn spec(&mut self, created: u64) -> Value {
-        let mut spec = match self.random.random_range(0..3) {
-            0 => json!({ "clusters": [self.member().name], "nodeSelector": {} }),
+        let mut spec = match self.stream.random.random_range(0..3) {
+            0 => json!({ "clusters": [self.stream.member().name], "nodeSelector": {} }),
             1 => json!({ "nodeSelector": in_rack(self.rack()) }),
-            _ => json!({ "clusters": [self.member().name], "nodeSelector": in_rack(self.rack()) }),
+            _ => {
+                json!({ "clusters": [self.stream.member().name], "nodeSelector": in_rack(self.rack()) })
+            }
         };
-        if self.random.random_bool(0.4) {
-            spec["startTime"] = time(created + self.random.random_range(0..120_000));
+        if self.stream.random.random_bool(0.4) {
+            spec["startTime"] = time(created + self.stream.random.random_range(0..120_000));
         }
-        if self.random.random_bool(0.5) {
-            spec["durationSeconds"] = self.random.random_range(1..7200).into();
+        if self.stream.random.random_bool(0.5) {
+            spec["durationSeconds"] = self.stream.random.random_range(1..7200).into();
         }
         spec
     }
 
     /// Another selector, other clusters, another start or duration.
     fn edit(&mut self) -> Value {
-        match self.random.random_range(0..6) {
+        match self.stream.random.random_range(0..6) {
             0 | 1 => json!({ "nodeSelector": in_rack(self.rack()) }),
-            2 => json!({ "clusters": [self.member().name] }),
+            2 => json!({ "clusters": [self.stream.member().name] }),
             // The API server rejects it for all nodes.
             3 => json!({ "clusters": null }),
             4 => {
-                let at_ms = self.at();
+                let at_ms = self.stream.at();
                 json!({ "startTime": time(at_ms) })
             }
             _ => {
-                json!({ "durationSeconds": self.random.random_range(1..7200), "reason": "longer" })
+                json!({ "durationSeconds": self.stream.random.random_range(1..7200), "reason": "longer" })
             }
         }
     }
 
     /// Somebody changes a node, or it disappears and comes back; or writes of marks fail.
     fn disturb(&mut self) {
-        let at_ms = self.at();
+        let at_ms = self.stream.at();
         let (member, node) = self.node();
-        let patch = match self.random.random_range(0..12) {
-            0..3 => json!({ "spec": { "unschedulable": self.random.random_bool(0.6) } }),
+        let patch = match self.stream.random.random_range(0..12) {
+            0..3 => json!({ "spec": { "unschedulable": self.stream.random.random_bool(0.6) } }),
             3..5 => json!({ "metadata": { "labels": { RACK: self.rack() } } }),
             5 => json!({ "metadata": { "labels": { annotations::EVICT: "true" } } }),
             6 => json!({ "metadata": { "labels": { annotations::EVICT: null } } }),
@@ -196,7 +176,7 @@ impl Generator<'_> {
 
     /// A node disappears, and comes back as another object.
     fn removal(&mut self, at_ms: u64, member: &str, node: u32) {
-        let back = at_ms + self.random.random_range(1..60_000);
+        let back = at_ms + self.stream.random.random_range(1..60_000);
         let labels = json!({ RACK: self.rack() });
         let object = |exists| NodeWork::NodeObject {
             member: member.to_owned(),
@@ -215,33 +195,18 @@ impl Generator<'_> {
 
     /// Writes to nodes, or to Maintenances, are rejected, or their responses are lost.
     fn writes(&mut self, at_ms: u64, member: String) {
-        let (cluster, resource, verb) = match self.random.random_range(0..4) {
+        let (cluster, resource, verb) = match self.stream.random.random_range(0..4) {
             0 => (HOST.to_owned(), "maintenances", "update"),
             1 => (HOST.to_owned(), "maintenances", "patch"),
             _ => (member, "nodes", "patch"),
         };
-        let (resource, verb) = (resource.to_owned(), verb.to_owned());
         // No conflict with another writer goes on for ever.
         let (code, times) = *[(409, 1), (409, 3), (403, 3), (403, 100), (500, 100)]
-            .choose(&mut self.random)
+            .choose(&mut self.stream.random)
             .unwrap_or(&(500, 1));
-        let action = if self.random.random_bool(0.5) {
-            Action::LoseResponses {
-                cluster,
-                resource,
-                verb,
-                times,
-            }
-        } else {
-            Action::Reject {
-                cluster,
-                resource,
-                verb,
-                times,
-                code,
-            }
-        };
-        let at_ms = at_ms.min(self.end_ms);
-        self.steps.push(Step { at_ms, action });
+        let is_lost = self.stream.random.random_bool(0.5);
+        let code = (!is_lost).then_some(code);
+        let action = Action::failing((cluster, resource, verb), times, code);
+        self.stream.push(at_ms, action);
     }
 }

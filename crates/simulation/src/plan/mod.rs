@@ -21,6 +21,7 @@ mod node_work;
 mod rollouts;
 mod scenario;
 mod selected;
+mod stream;
 mod trial;
 
 use federation_controller::config::Config;

@@ -307,24 +307,10 @@ impl Generator<'_> {
     /// Writes to Deployments are rejected, or their responses are lost.
     fn writes(&mut self) -> Action {
         let cluster = self.choose(|all| &all.members);
-        let (resource, verb) = ("deployments".to_owned(), "patch".to_owned());
         let times = self.random.random_range(1..5);
-        if self.random.random_bool(0.5) {
-            return Action::LoseResponses {
-                cluster,
-                resource,
-                verb,
-                times,
-            };
-        }
+        let is_lost = self.random.random_bool(0.5);
         let codes = [409, 422, 500];
-        let code = *codes.choose(&mut self.random).unwrap_or(&500);
-        Action::Reject {
-            cluster,
-            resource,
-            verb,
-            times,
-            code,
-        }
+        let code = (!is_lost).then(|| *codes.choose(&mut self.random).unwrap_or(&500));
+        Action::failing((cluster, "deployments", "patch"), times, code)
     }
 }
