@@ -183,6 +183,12 @@ impl Observed {
         !self.is_observable(member) && self.members[member].visibility.ended().is_none()
     }
 
+    /// Whether nothing need have shown the controller yet that it can't see the member.
+    pub(super) fn is_outage_unnoticed(&self, member: &str) -> bool {
+        let visibility = &self.members[member].visibility;
+        visibility.is_outage_unnoticed(self.config())
+    }
+
     /// Whether nothing but the nodes of the member is hidden: its replicas can be seen.
     pub(super) fn hides_only_nodes(&self, member: &str) -> bool {
         let nodes = Fault::NodesSilent.to_string();

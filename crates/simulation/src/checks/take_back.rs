@@ -27,6 +27,7 @@ pub(super) fn of(scale_down: &ScaleDown<'_>) -> Option<String> {
     let outage = observed.outage_since(other, Instant::now() - SETTLED)?;
     let since = outage - SETTLED;
     if unseen.next().is_some()
+        || observed.is_outage_unnoticed(other)
         || !observed.is_unedited(name, other, since)
         // More is desired of it: it is drained no more.
         || observed.was_drained_since(other, Instant::now() - SETTLED)

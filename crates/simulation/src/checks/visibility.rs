@@ -208,6 +208,19 @@ impl Visibility {
         Some(self.outage?.unlisted_since)
     }
 
+    /// Whether nothing need have shown the controller yet that it can't see the cluster: open watches go on while others are rejected.
+    pub(super) fn is_outage_unnoticed(&self, config: &Config) -> bool {
+        let mut reasons = self.reasons.values();
+        let only_rejections = reasons.all(|reason| *reason == OutageKind::Rejections);
+        let noticed_after = if only_rejections {
+            known_after(config)
+        } else {
+            REACTION
+        };
+        let outage = self.outage.filter(|outage| outage.until.is_none());
+        outage.is_some_and(|outage| outage.since.elapsed() <= noticed_after)
+    }
+
     /// Whether the controller must know by now that the state of the cluster is unknown.
     pub(super) fn is_known_to_be_unknown(&self, config: &Config) -> bool {
         let has = |kind| self.reasons.values().any(|reason| *reason == kind);
