@@ -41,7 +41,7 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 /// of its budget is in use. Of an AvailabilitySet, it shows what is lent to each cluster, which failures would break the set, and which layout
 /// would bear them.
 ///
-/// For pod/NAME and node/NAME, with the kubeconfig of the cluster that they are in: who asks a pod of a LocalReplicaSet to leave its node,
+/// For pod/NAME and node/NAME, with the kubeconfig of the cluster that they are in: who asks a pod of a LocalReplicaSet or ReplicaSet to leave its node,
 /// how far that is, what holds it up, until when, and by which deadline it moves; of a node, which pods have not left it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:

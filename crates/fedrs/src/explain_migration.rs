@@ -1,4 +1,4 @@
-//! `fedrs explain pod/NAME` and `node/NAME`: why pods of LocalReplicaSets move or stay (M1).
+//! `fedrs explain pod/NAME` and `node/NAME`: why pods of LocalReplicaSets and ReplicaSets move or stay (M1).
 
 use std::{fmt::Write, process::ExitCode};
 
@@ -52,7 +52,7 @@ fn of_pod(explanation: &PodExplanation, now: Timestamp) -> String {
         .as_deref()
         .unwrap_or("none in the cluster");
     let facts = [
-        ("LocalReplicaSet", explanation.replica_set.clone()),
+        (explanation.kind.as_str(), explanation.replica_set.clone()),
         ("MigrationPolicy", policy.to_owned()),
         (
             "Node",
@@ -148,7 +148,7 @@ fn of_node(explanation: &NodeExplanation, now: Timestamp) -> String {
 
 /// The set of a pod, as `kubectl get` takes it.
 fn set_of(pod: &PodOnNode) -> String {
-    format!("{}/{}", pod.kind.to_lowercase(), pod.replica_set)
+    format!("{}/{}", pod.kind.as_str().to_lowercase(), pod.replica_set)
 }
 
 /// Its phase, until when it waits, its deadline, and what it waits for.
@@ -173,7 +173,10 @@ fn add_table(text: &mut String, header: &[&str], rows: Vec<Vec<String>>) {
 
 #[cfg(test)]
 mod tests {
-    use membership::explain_migration::{NodeState, SetCondition};
+    use membership::{
+        eviction::PodSetKind,
+        explain_migration::{NodeState, SetCondition},
+    };
 
     use super::*;
 
@@ -216,6 +219,7 @@ mod tests {
         PodExplanation {
             namespace: "shop".to_owned(),
             pod: "web-0a1b2".to_owned(),
+            kind: PodSetKind::LocalReplicaSet,
             replica_set: "web".to_owned(),
             policy: Some("stateful".to_owned()),
             node: Some(node_state()),
@@ -244,7 +248,7 @@ mod tests {
                 .map(|(number, request)| PodOnNode {
                     namespace: "shop".to_owned(),
                     pod: format!("web-{number}"),
-                    kind: ["LocalReplicaSet", "ReplicaSet"][number].to_owned(),
+                    kind: [PodSetKind::LocalReplicaSet, PodSetKind::ReplicaSet][number],
                     replica_set: "web".to_owned(),
                     request,
                 })
@@ -268,6 +272,17 @@ mod tests {
         explanation.policy = None;
         summaries.push(explanation.summary());
         for mark in ["not ready since 2027-01-15T07:58:00Z", "cordoned"] {
+            let state = explanation.node.as_mut().unwrap();
+            state.marks = vec![mark.to_owned()];
+            summaries.push(explanation.summary());
+        }
+        explanation.kind = PodSetKind::ReplicaSet;
+        for mark in [
+            "cordoned",
+            "not ready since 2027-01-15T07:58:00Z",
+            "taint node.kubernetes.io/out-of-service",
+            "label fedrs.dev/evict=Maintenance",
+        ] {
             let state = explanation.node.as_mut().unwrap();
             state.marks = vec![mark.to_owned()];
             summaries.push(explanation.summary());

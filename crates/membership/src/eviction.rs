@@ -1,5 +1,7 @@
 //! Asks the controller of LocalReplicaSets to evict pods (L18): by an annotation on a pod, or a label on a node.
 
+use std::fmt;
+
 use fedrs_api::{LocalReplicaSet, MigrationPhase, annotations::EVICT};
 use k8s_openapi::{
     Resource as _,
@@ -9,6 +11,7 @@ use k8s_openapi::{
     },
 };
 use kube::Resource;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -78,7 +81,7 @@ pub async fn request_of_pod(
     let pod = cluster.get(&object).await?;
     let named = format!("pod {namespace}/{name}");
     let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
-    if !is_of_local_set(&pod) {
+    if PodSetKind::of(&pod) != Some(PodSetKind::LocalReplicaSet) {
         return Err(EvictionError::ForeignPod(named));
     }
     let asked = match request {
@@ -114,18 +117,39 @@ pub async fn request_of_node(
     Ok(node["spec"]["unschedulable"] == true)
 }
 
-/// Whether a LocalReplicaSet controls the pod.
-pub(crate) fn is_of_local_set(pod: &Value) -> bool {
-    let local_set = (
-        LocalReplicaSet::api_version(&()),
-        LocalReplicaSet::kind(&()),
-    );
-    controller(pod).is_some_and(|of| of == (&*local_set.0, &*local_set.1))
+/// The kinds of sets whose pods are migrated by MigrationRequests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum PodSetKind {
+    /// A LocalReplicaSet.
+    LocalReplicaSet,
+    /// A native ReplicaSet, with or without a Deployment.
+    ReplicaSet,
 }
 
-/// Whether the pod is migrated by MigrationRequests: a LocalReplicaSet or a native ReplicaSet controls it.
-pub(crate) fn is_migrated(pod: &Value) -> bool {
-    is_of_local_set(pod) || controller(pod) == Some((ReplicaSet::API_VERSION, ReplicaSet::KIND))
+impl PodSetKind {
+    /// That of the set that controls the pod; `None` if none of them does.
+    pub(crate) fn of(pod: &Value) -> Option<Self> {
+        let (version, kind) = controller(pod)?;
+        let is_local =
+            version == LocalReplicaSet::api_version(&()) && kind == LocalReplicaSet::kind(&());
+        let is_native = (version, kind) == (ReplicaSet::API_VERSION, ReplicaSet::KIND);
+        (is_local.then_some(Self::LocalReplicaSet)).or(is_native.then_some(Self::ReplicaSet))
+    }
+
+    /// As in `kind` of an object.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LocalReplicaSet => "LocalReplicaSet",
+            Self::ReplicaSet => "ReplicaSet",
+        }
+    }
+}
+
+impl fmt::Display for PodSetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// The version and kind of what controls the pod.

@@ -1,33 +1,40 @@
-//! Explains why a pod of a LocalReplicaSet moves or stays, and what keeps a node from being empty, also of pods of ReplicaSets (M1): from the objects of the
-//! cluster alone, also while its controller is away.
+//! Explains why a pod of a LocalReplicaSet or a ReplicaSet moves or stays, and what keeps a node from being empty (M1): from the objects
+//! of the cluster alone, also while its controller is away.
+
+use std::collections::BTreeMap;
 
 use fedrs_api::{
     LocalConditionType, LocalReplicaSet, MaintenanceMark, MigrationPhase, MigrationPolicy,
-    MigrationRequest, ValidMigrationPolicy,
+    MigrationRequest, MigrationRequestStatus, ValidMigrationPolicy,
     annotations::{EVICT, MAINTENANCE},
 };
 use k8s_openapi::{
-    api::core::v1::{Node, Pod},
-    apimachinery::pkg::apis::meta::v1::{OwnerReference, Time},
+    api::{
+        apps::v1::ReplicaSet,
+        core::v1::{Node, Pod},
+    },
+    apimachinery::pkg::apis::meta::v1::Time,
 };
-use kube::{Api, Resource, ResourceExt, api::ListParams};
+use kube::{Api, ResourceExt, api::ListParams};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    eviction::{EvictionError, is_migrated, is_of_local_set},
+    eviction::{EvictionError, PodSetKind},
     migration,
 };
 
 /// The taint of a node that is out of service.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// What is said of a pod that gets a request soon.
+const NOT_REQUESTED: &str = "has to leave its node, and has no MigrationRequest yet: the controller of LocalReplicaSets makes it";
 /// The only mark of a node that does not exist.
 const GONE: &str = "does not exist";
 /// How the marks of a node that is not ready, and of a pod that is being deleted, begin.
 const NOT_READY: &str = "not ready";
 const DELETED: &str = "is being deleted";
-/// Conditions of a set that say why its pods do not move.
+/// Conditions of a LocalReplicaSet that say why its pods do not move.
 const CONDITIONS: [LocalConditionType; 6] = [
     LocalConditionType::PodsNotStopped,
     LocalConditionType::EvictionBlocked,
@@ -45,7 +52,9 @@ pub struct PodExplanation {
     pub namespace: String,
     /// The pod.
     pub pod: String,
-    /// Its LocalReplicaSet.
+    /// The kind of its set.
+    pub kind: PodSetKind,
+    /// The name of its set.
     pub replica_set: String,
     /// The policy of that, if it has one in the cluster. The controller's configuration may name another one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +66,7 @@ pub struct PodExplanation {
     pub marks: Vec<String>,
     /// The MigrationRequests for the pod, those that have not ended first.
     pub requests: Vec<RequestState>,
-    /// The conditions of the set that say why its pods do not move.
+    /// The conditions of a LocalReplicaSet that say why its pods do not move.
     pub conditions: Vec<SetCondition>,
 }
 
@@ -117,8 +126,8 @@ pub struct PodOnNode {
     pub namespace: String,
     /// The pod.
     pub pod: String,
-    /// `LocalReplicaSet` or `ReplicaSet`.
-    pub kind: String,
+    /// The kind of its set.
+    pub kind: PodSetKind,
     /// The name of its set.
     pub replica_set: String,
     /// Its MigrationRequest that has not ended, or else the last one that was cancelled.
@@ -159,32 +168,42 @@ impl PodExplanation {
                 }
             };
         }
-        let is_asked = |mark: &&String| {
-            [EVICT, OUT_OF_SERVICE, GONE]
+        let has = |what: &str| {
+            let opts_out = |mark: &&String| mark.ends_with("=false");
+            marks
                 .iter()
-                .any(|of| mark.contains(of))
+                .any(|mark| mark.contains(what) && !opts_out(mark))
         };
-        let opts_out = |mark: &&String| mark.ends_with("=false");
-        if marks.iter().any(|mark| mark.starts_with(DELETED)) {
-            "is being deleted".to_owned()
-        } else if marks.iter().any(|mark| is_asked(mark) && !opts_out(mark)) {
-            match self.policy {
-                Some(_) => "has to leave its node, and has no MigrationRequest yet: the controller of LocalReplicaSets makes it",
-                None => "is evicted within the budget of its set, under another name: the set has no MigrationPolicy",
-            }
-            .to_owned()
-        } else if marks.iter().any(|mark| mark.starts_with(NOT_READY)) {
-            "stays until its node has not been ready for nodeTimeoutSeconds of its set".to_owned()
+        let is_lost = has(OUT_OF_SERVICE) || has(GONE);
+        let text = if has(DELETED) {
+            "is being deleted"
         } else {
-            "stays: nobody asks it to leave its node".to_owned()
-        }
+            match self.kind {
+                PodSetKind::LocalReplicaSet if has(EVICT) || is_lost => match self.policy {
+                    Some(_) => NOT_REQUESTED,
+                    None => {
+                        "is evicted within the budget of its set, under another name: the set has no MigrationPolicy"
+                    }
+                },
+                PodSetKind::LocalReplicaSet if has(NOT_READY) => {
+                    "stays until its node has not been ready for nodeTimeoutSeconds of its set"
+                }
+                PodSetKind::ReplicaSet if is_lost => "is deleted by Kubernetes: its node is gone",
+                PodSetKind::ReplicaSet if has(EVICT) => NOT_REQUESTED,
+                PodSetKind::ReplicaSet if has(NOT_READY) => {
+                    "stays until Kubernetes deletes it: its node is not ready"
+                }
+                _ => "stays: nobody asks it to leave its node",
+            }
+        };
+        text.to_owned()
     }
 }
 
 /// Explains a pod.
 ///
 /// # Errors
-/// If there is neither such a pod nor a request for one, or it belongs to no LocalReplicaSet.
+/// If there is neither such a pod nor a request for one, or it belongs to no LocalReplicaSet or ReplicaSet.
 pub async fn pod(
     cluster: &ClusterClient,
     (namespace, name): (&str, &str),
@@ -198,20 +217,13 @@ pub async fn pod(
     requests.reverse();
     requests.sort_by_key(|request| request.has_ended);
     let named = format!("pod {namespace}/{name}");
-    let set = match &pod {
-        Some(pod) if !is_of_local_set(&json!(pod)) => {
-            return Err(EvictionError::ForeignPod(named));
-        }
-        Some(pod) => set_of(pod),
-        // It is being made again.
-        None => {
-            let last = of_pod
-                .next_back()
-                .and_then(|request| request.status.clone());
-            last.map(|status| status.replica_set)
-                .filter(|set| !set.is_empty())
-                .ok_or(EvictionError::NotFound(named))?
-        }
+    let (kind, set) = if let Some(pod) = &pod {
+        set_of(pod).ok_or(EvictionError::NotMigrated(named))?
+    } else {
+        // It is being made again, or was.
+        let last = of_pod.next_back();
+        let last = last.and_then(|request| set_of_request(request.status.as_ref()?));
+        last.ok_or(EvictionError::NotFound(named))?
     };
     let node_name = pod
         .as_ref()
@@ -220,14 +232,19 @@ pub async fn pod(
         Some(node) => Some(node_state(cluster, &node).await?),
         None => None,
     };
-    let (policy, conditions) = of_set(cluster, namespace, &set).await?;
+    let (policy, conditions) = match kind {
+        PodSetKind::LocalReplicaSet => of_local_set(cluster, namespace, &set).await?,
+        PodSetKind::ReplicaSet => (of_native_set(cluster, namespace, &set).await?, Vec::new()),
+    };
+    let marks = pod.as_ref().map(|pod| marks_of_pod(kind, pod));
     Ok(PodExplanation {
         namespace: namespace.to_owned(),
         pod: name.to_owned(),
+        kind,
         replica_set: set,
         policy,
         node,
-        marks: pod.as_ref().map_or_else(Vec::new, marks_of_pod),
+        marks: marks.unwrap_or_default(),
         requests,
         conditions,
     })
@@ -247,8 +264,8 @@ pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation
         return Err(EvictionError::NotFound(format!("node {name}")));
     }
     let requests = migration::list(cluster, None).await?;
-    let pods = pods.iter().filter(|pod| is_migrated(&json!(pod)));
-    let pods = pods.map(|pod| {
+    let pods = pods.iter().filter_map(|pod| {
+        let (kind, replica_set) = set_of(pod)?;
         let is_of_pod = |request: &&MigrationRequest| {
             let uid = request.spec.pod_uid.as_ref();
             request.namespace() == pod.namespace()
@@ -260,13 +277,13 @@ pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation
         // One that a person has cancelled says why no other one is made.
         let ended = of_pod.filter(|of| of.spec.cancel && of.spec.pod_uid.is_some());
         let ended = ended.map(RequestState::of).next_back();
-        PodOnNode {
+        Some(PodOnNode {
             namespace: pod.namespace().unwrap_or_default(),
             pod: pod.name_any(),
-            kind: controller_of(pod).map_or_else(String::new, |owner| owner.kind.clone()),
-            replica_set: set_of(pod),
+            kind,
+            replica_set,
             request: open.into_iter().find(|state| !state.has_ended).or(ended),
-        }
+        })
     });
     let mut pods: Vec<_> = pods.collect();
     pods.sort_by(|a, b| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
@@ -339,10 +356,12 @@ fn marks_of_node(node: &Node) -> Vec<String> {
     marks
 }
 
-fn marks_of_pod(pod: &Pod) -> Vec<String> {
+fn marks_of_pod(kind: PodSetKind, pod: &Pod) -> Vec<String> {
     let mut marks = Vec::new();
-    // The annotation counts before the label.
-    match (pod.annotations().get(EVICT), pod.labels().get(EVICT)) {
+    // The annotation counts before the label, and neither counts on pods of ReplicaSets.
+    let asks = (kind == PodSetKind::LocalReplicaSet)
+        .then(|| (pod.annotations().get(EVICT), pod.labels().get(EVICT)));
+    match asks.unwrap_or_default() {
         (Some(value), _) if value == "false" => marks.push(format!("annotation {EVICT}=false")),
         (Some(value), _) => marks.push(format!("{EVICT}={value}")),
         (None, Some(value)) if value != "false" => marks.push(format!("label {EVICT}={value}")),
@@ -354,18 +373,26 @@ fn marks_of_pod(pod: &Pod) -> Vec<String> {
     marks
 }
 
-/// The name of the set of a pod that has one.
-fn set_of(pod: &Pod) -> String {
-    controller_of(pod).map_or_else(String::new, |owner| owner.name.clone())
-}
-
-fn controller_of(pod: &Pod) -> Option<&OwnerReference> {
+/// The kind and name of the set of a pod, if pods of that are migrated.
+fn set_of(pod: &Pod) -> Option<(PodSetKind, String)> {
+    let kind = PodSetKind::of(&json!(pod))?;
     let mut owners = pod.owner_references().iter();
-    owners.find(|owner| owner.controller == Some(true))
+    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    Some((kind, owner.name.clone()))
 }
 
-/// The name of the policy of a set, and its conditions.
-async fn of_set(
+/// The kind and name of the set of the pod of a request, once the controller knows it.
+fn set_of_request(status: &MigrationRequestStatus) -> Option<(PodSetKind, String)> {
+    let kind = match status.native {
+        Some(_) => PodSetKind::ReplicaSet,
+        None => PodSetKind::LocalReplicaSet,
+    };
+    let name = status.replica_set.clone();
+    (!name.is_empty()).then_some((kind, name))
+}
+
+/// The name of the policy of a LocalReplicaSet, and its conditions.
+async fn of_local_set(
     cluster: &ClusterClient,
     namespace: &str,
     name: &str,
@@ -388,17 +415,39 @@ async fn of_set(
     if let Some(policy) = &set.spec.migration_policy {
         return Ok((Some(policy.clone()), conditions));
     }
+    Ok((
+        selecting(cluster, namespace, set.labels()).await?,
+        conditions,
+    ))
+}
+
+/// The name of the policy of a ReplicaSet.
+async fn of_native_set(
+    cluster: &ClusterClient,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<String>, RequestError> {
+    let sets: Api<ReplicaSet> = Api::namespaced(cluster.client(), namespace);
+    let read = sets.get_metadata_opt(name);
+    match cluster.call("read the replicaset", read).await? {
+        Some(set) => selecting(cluster, namespace, set.labels()).await,
+        None => Ok(None),
+    }
+}
+
+/// The policy that selects sets with these labels.
+async fn selecting(
+    cluster: &ClusterClient,
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<Option<String>, RequestError> {
     let policies: Api<MigrationPolicy> = Api::namespaced(cluster.client(), namespace);
     let all = ListParams::default();
-    let policies = cluster
-        .call("list migrationpolicies", policies.list(&all))
-        .await?
-        .items;
-    let labels = set.meta().labels.clone().unwrap_or_default();
+    let read = policies.list(&all);
+    let policies = cluster.call("list migrationpolicies", read).await?.items;
     let selects = |policy: &&MigrationPolicy| {
-        ValidMigrationPolicy::check(&policy.spec).is_ok_and(|policy| policy.selects(&labels))
+        ValidMigrationPolicy::check(&policy.spec).is_ok_and(|policy| policy.selects(labels))
     };
     let selecting = policies.iter().filter(selects);
-    let first = selecting.map(ResourceExt::name_any).min();
-    Ok((first, conditions))
+    Ok(selecting.map(ResourceExt::name_any).min())
 }

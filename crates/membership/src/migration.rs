@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    eviction::{EvictionError, is_migrated},
+    eviction::{EvictionError, PodSetKind},
     object::{ObjectRef, Write, WriteMode},
 };
 
@@ -50,7 +50,7 @@ pub async fn request_pod(
     let pod = cluster.call("read the pod", pods.get_opt(name)).await?;
     let named = format!("pod {namespace}/{name}");
     let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
-    if !is_migrated(&json!(pod)) {
+    if PodSetKind::of(&json!(pod)).is_none() {
         return Err(EvictionError::NotMigrated(named));
     }
     let known = listed(cluster, Some(namespace)).await?;
@@ -72,7 +72,11 @@ pub async fn request_node(
     let pods = cluster.call("list pods", pods.list(&on_node)).await?;
     let known = listed(cluster, None).await?;
     let mut requested = Vec::new();
-    for pod in pods.items.iter().filter(|pod| is_migrated(&json!(pod))) {
+    for pod in pods
+        .items
+        .iter()
+        .filter(|pod| PodSetKind::of(&json!(pod)).is_some())
+    {
         requested.push(request(cluster, pod, &known, options).await?);
     }
     Ok((requested, spec.unschedulable == Some(true)))

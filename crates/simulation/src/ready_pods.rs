@@ -69,10 +69,14 @@ pub fn set_of(pod: &Value) -> Option<&str> {
 
 /// Whether a pod belongs to the set, is ready and is not terminating.
 pub fn is_ready(pod: &Value, set: &str) -> bool {
-    let metadata = &pod["metadata"];
+    set_of(pod) == Some(set)
+        && pod["metadata"].get("deletionTimestamp").is_none()
+        && reports_ready(pod)
+}
+
+/// Whether its status says that it is ready.
+pub(crate) fn reports_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
-    set_of(pod) == Some(set)
-        && metadata.get("deletionTimestamp").is_none()
-        && conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

@@ -1,6 +1,7 @@
 //! Templates that the controller writes to local Deployments: only with what the host has stored, only what users want now, and
 //! in the order of the steps.
 
+use fedrs_api::annotations::TEMPLATE_HASH;
 use sim_cluster::{Change, Object};
 use tokio::time::Instant;
 
@@ -46,6 +47,16 @@ impl<'a> Written<'a> {
             new,
             template: template_of(&new["spec"]["template"]),
         })
+    }
+
+    /// Whether the Deployment says that it has this template: others have changed it, maybe before the set existed.
+    fn is_repair(&self) -> bool {
+        let hash = |set: &Object| {
+            let annotations = &set["spec"]["template"]["metadata"]["annotations"];
+            annotations[TEMPLATE_HASH].clone()
+        };
+        let (old, new) = (hash(self.old), hash(self.new));
+        old.is_string() && old == new
     }
 
     fn what(&self, member: &str) -> String {
@@ -145,7 +156,7 @@ fn out_of_order(observed: &Observed, member: &str, written: &Written<'_>) -> Opt
             .any(|had| *had == written.template)
     };
     let is_empty = desired(Some(written.old)) == 0;
-    if had(own) || is_empty || observed.was_host_restored() {
+    if had(own) || written.is_repair() || is_empty || observed.was_host_restored() {
         return None;
     }
     let place = spec.step_of(member);

@@ -11,6 +11,7 @@ use crate::{
     checks::{Invariant, Observed},
     is_ready,
     plan::{Action, AvailabilityWork, Plan, Selected},
+    ready_pods::reports_ready,
     sim_federation::{HOST, NAMESPACE},
     trace::Topic,
 };
@@ -244,6 +245,6 @@ fn pods(runner: &Runner, member: &str, set: &str) -> Vec<bool> {
             && pod["metadata"].get("deletionTimestamp").is_none()
             && !has_ended
     };
-    let pods = pods.filter(counts);
-    pods.map(|pod| is_ready(&pod, set)).collect()
+    // Those that no set has any more count, too.
+    pods.filter(counts).map(|pod| reports_ready(&pod)).collect()
 }
