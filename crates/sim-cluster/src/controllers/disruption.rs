@@ -1,7 +1,7 @@
 //! Disruption budgets: `matching pods -> how many may be evicted now`. The API decides about each eviction.
 //!
-//! The expected pods are the matching ones. Kubernetes counts the replicas of their controllers, which differs while a set
-//! is being scaled.
+//! With `maxUnavailable` or a percentage, the expected pods are those that the controllers of the matching ones should have: all of them are
+//! missed if a controller can't create them. Pods without a controller are not expected.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::api::Api;
 use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
@@ -51,10 +52,8 @@ impl DisruptionBudgets {
     }
 }
 
-/// The status of `budget` with these pods.
-fn budget_status(budget: &Value, pods: &[Pod<'_>], now: Timestamp) -> BudgetStatus {
-    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    let expected = number(pods.len());
+/// The status of `budget` with these pods, if as many are `expected`.
+fn budget_status(budget: &Value, pods: &[Pod<'_>], expected: i64, now: Timestamp) -> BudgetStatus {
     let healthy = pods.iter().filter(|pod| {
         pod.is_ready() && !pod.is_terminating() && !is_disrupted(budget, pod.name(), now)
     });
@@ -74,6 +73,46 @@ fn budget_status(budget: &Value, pods: &[Pod<'_>], now: Timestamp) -> BudgetStat
         healthy,
         desired,
         allowed,
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// How many pods there should be; `None` if a controller does not exist, or does not say.
+fn expected(api: &Api, budget: &Value, pods: &[Pod<'_>]) -> Option<i64> {
+    if at(budget, "/spec/minAvailable").is_some_and(Value::is_i64) {
+        return Some(number(pods.len()));
+    }
+    let owners = pods.iter().filter_map(|pod| object::controller_of(pod.0));
+    let owners: BTreeMap<_, _> = owners.map(|of| (object::text(of, "/uid"), of)).collect();
+    let namespace = object::namespace(budget);
+    let mut replicas = BTreeMap::new();
+    for owner in owners.into_values() {
+        let controller = scaled_controller(api, namespace, owner)?;
+        let count = integer(&controller, "/spec/replicas").unwrap_or(1);
+        replicas.insert(object::uid(&controller).to_owned(), count);
+    }
+    Some(replicas.values().sum())
+}
+
+/// The controller that says how many pods there should be: of a ReplicaSet that a Deployment controls, that is the Deployment.
+fn scaled_controller(api: &Api, namespace: &str, owner: &Value) -> Option<Object> {
+    let (version, kind) = (
+        object::text(owner, "/apiVersion"),
+        object::text(owner, "/kind"),
+    );
+    let kind = api.kind_of(version, kind)?;
+    let controller = api
+        .get(&kind, namespace, object::text(owner, "/name"))
+        .ok()?;
+    if object::uid(&controller) != object::text(owner, "/uid") {
+        return None;
+    }
+    match object::controller_of(&controller).filter(|_| kind == *kinds::REPLICA_SETS) {
+        Some(owner) => scaled_controller(api, namespace, owner),
+        None => kind.has_subresource("scale").then_some(controller),
     }
 }
 
@@ -108,6 +147,7 @@ fn recount(
         })
         .collect();
     let now = context.now();
+    let expected = expected(&context.api, &budget, &pods);
     let mut again = None;
     ignore_not_found(context.edit(
         MANAGER,
@@ -116,7 +156,12 @@ fn recount(
         |budget| {
             forget_disrupted(budget, &pods, now);
             again = counts_again(budget);
-            let counts = budget_status(budget, &pods, now);
+            let Some(expected) = expected else {
+                budget["status"]["disruptionsAllowed"] = json!(0);
+                set_disruption_allowed(budget, ("False", "SyncFailed"), now);
+                return;
+            };
+            let counts = budget_status(budget, &pods, expected, now);
             let generation = integer(budget, "/metadata/generation").unwrap_or_default();
             let status = &mut budget["status"];
             for (field, number) in [
@@ -128,24 +173,29 @@ fn recount(
             ] {
                 status[field] = json!(number);
             }
-            let (status, reason) = if counts.allowed > 0 {
+            let allowed = if counts.allowed > 0 {
                 ("True", "SufficientPods")
             } else {
                 ("False", "InsufficientPods")
             };
-            set_condition(
-                budget,
-                Condition {
-                    kind: "DisruptionAllowed",
-                    status,
-                    reason,
-                    message: "",
-                },
-                now,
-            );
+            set_disruption_allowed(budget, allowed, now);
         },
     ))?;
     Ok(again)
+}
+
+fn set_disruption_allowed(
+    budget: &mut Value,
+    (status, reason): (&'static str, &'static str),
+    now: Timestamp,
+) {
+    let condition = Condition {
+        kind: "DisruptionAllowed",
+        status,
+        reason,
+        message: "",
+    };
+    set_condition(budget, condition, now);
 }
 
 /// Whether the pod was evicted, and may not be deleted yet.
@@ -272,7 +322,12 @@ mod tests {
         };
         let pods: Vec<Value> = (0..expected).map(|i| pod(i < ready)).collect();
         let pods: Vec<Pod<'_>> = pods.iter().map(Pod).collect();
-        let counts = budget_status(&json!({"spec": spec}), &pods, Timestamp::UNIX_EPOCH);
+        let counts = budget_status(
+            &json!({"spec": spec}),
+            &pods,
+            number(expected),
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(
             [
                 counts.expected,

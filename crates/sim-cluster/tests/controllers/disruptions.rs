@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use sim_cluster::{DeleteOptions, kinds};
 
-use crate::cluster::{Cluster, condition, name};
+use crate::{
+    cluster::{Cluster, condition, name},
+    web::deployment,
+};
 
 fn create_budget(cluster: &Cluster, name: &str, spec: &Value) {
     let mut spec = spec.clone();
@@ -105,4 +108,43 @@ async fn an_evicted_pod_that_exists_counts_again_after_two_minutes() {
     assert_eq!(status(&cluster)["disruptionsAllowed"], 0);
     cluster.pass(65).await;
     assert_eq!(status(&cluster)["disruptionsAllowed"], 1);
+}
+
+/// A pod that its controller can't create is missed.
+#[tokio::test(start_paused = true)]
+async fn the_expected_pods_are_those_that_their_controllers_should_have() {
+    for (spec, expected, allowed) in [
+        (json!({ "maxUnavailable": 1 }), 3, 0),
+        (json!({ "minAvailable": "50%" }), 3, 0),
+        (json!({ "minAvailable": 2 }), 2, 0),
+        (json!({ "minAvailable": 1 }), 2, 1),
+    ] {
+        let cluster = Cluster::new(1, 110).await;
+        cluster.create_deployment(deployment(3));
+        create_budget(&cluster, "web", &spec);
+        cluster
+            .until("all are counted", |c| status(c)["currentHealthy"] == 3)
+            .await;
+        let quota = json!({ "metadata": { "name": "pods" }, "spec": { "hard": { "pods": "2" } } });
+        cluster.create(&kinds::RESOURCE_QUOTAS, quota);
+        let pods: Vec<String> = cluster.pods().iter().map(|pod| name(pod)).collect();
+        let kind = &kinds::PODS;
+        let now = DeleteOptions::default();
+        cluster.api.delete(kind, "default", &pods[0], &now).unwrap();
+        cluster.pass(60).await;
+        if expected == 3 {
+            // One of the two is not ready.
+            cluster.edit(kind, &pods[1], |pod| {
+                pod["metadata"]["annotations"] = json!({ "sim-cluster.dev/fail": "crash" });
+            });
+        }
+        cluster.pass(5).await;
+        let status = status(&cluster);
+        let counts = (&status["expectedPods"], &status["disruptionsAllowed"]);
+        assert_eq!(
+            counts,
+            (&json!(expected), &json!(allowed)),
+            "{spec}: {status}"
+        );
+    }
 }
