@@ -52,6 +52,19 @@ struct Status {
     updated_replicas: u64,
     update_revision: Option<String>,
     rollout: Value,
+    #[serde(deserialize_with = "null_as_default")]
+    clusters: Vec<Cluster>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Cluster {
+    #[serde(deserialize_with = "null_as_default")]
+    name: String,
+    #[serde(deserialize_with = "null_as_default")]
+    desired_replicas: u64,
+    #[serde(deserialize_with = "null_as_default")]
+    available_replicas: u64,
 }
 
 impl FederatedSet {
@@ -74,6 +87,15 @@ impl FederatedSet {
                 .map(|(cluster, loan)| (cluster, loan.strategy.unavailable))
                 .collect(),
         )
+    }
+
+    /// The pods that its controller counts as unavailable, by cluster: they use its budget, and what is lent for them replaces no others.
+    pub(crate) fn unavailable(&self) -> impl Iterator<Item = (&str, u64)> {
+        let clusters = self.status.clusters.iter();
+        clusters.map(|of| {
+            let unavailable = of.desired_replicas.saturating_sub(of.available_replicas);
+            (&*of.name, unavailable)
+        })
     }
 
     /// The pods that wait to be updated.

@@ -64,6 +64,7 @@ impl Pods {
             unreachable: pods - self.reachable,
             exposure: pods,
             held: 0,
+            repairs: 0,
             wanted: self.to_leave,
             limit: None,
         }

@@ -98,6 +98,7 @@ impl Member {
                 written.max(recorded.max_unavailable)
             },
             held: 0,
+            repairs: 0,
             wanted: self.wanted,
             limit: (!self.is_away).then_some(limit),
         }

@@ -23,6 +23,8 @@ pub(crate) struct Part {
     pub(crate) exposure: u64,
     /// How many of them may be made unavailable whatever is written: what a rollout has lent to members.
     pub(crate) held: u64,
+    /// Those that can't be reached and stay so without a loan: a rollout replaces them.
+    pub(crate) repairs: u64,
     /// Pods that would be evicted or updated if they might be.
     pub(crate) wanted: u64,
     /// What is written in the member; `None` if it can't be changed now.
@@ -64,10 +66,13 @@ impl Part {
         }
     }
 
-    /// What it keeps without a share of what is left: a pod that is unreachable uses a loan that is there, and needs no larger one.
+    /// What it has without a share of what is left: a pod that is unreachable uses a loan that is there, and needs no larger one, unless it
+    /// is replaced by that.
     fn base(&self) -> u64 {
         let written = self.limit.map_or(0, Limit::written);
-        written.min(self.unreachable.max(self.held))
+        written
+            .min(self.unreachable.max(self.held))
+            .max(self.repairs)
     }
 }
 
@@ -76,6 +81,8 @@ pub(crate) fn writes(budget: u64, parts: &[Part]) -> Vec<Option<u64>> {
     let targets = targets(budget, parts);
     let at_worst: u64 = parts.iter().map(Part::worst).sum();
     let mut room = budget.checked_sub(at_worst);
+    let lent: u64 = parts.iter().map(|part| part.exposure).sum();
+    let mut unlent = budget.saturating_sub(lent);
     let write = |(part, target): (&Part, u64)| {
         let limit = part.limit?;
         let written = limit.written();
@@ -83,10 +90,13 @@ pub(crate) fn writes(budget: u64, parts: &[Part]) -> Vec<Option<u64>> {
             let is_new = limit.max_unavailable != Some(target) || !limit.is_last;
             return is_new.then_some(target);
         }
-        // Beyond the budget, a loan in place of a pod that has failed would stay when that pod is back.
-        let most = room.map_or(part.exposure, |room| part.worst().saturating_add(room));
+        // Beyond the budget, a loan in place of a pod that has failed would stay when that pod is back: all loans together are within it.
+        let most = room.map_or(part.exposure + unlent, |room| {
+            part.worst().saturating_add(room)
+        });
         let raised = target.min(most).max(written);
         room = room.map(|room| room - raised.saturating_sub(part.worst()));
+        unlent -= raised.saturating_sub(part.exposure).min(unlent);
         let is_new = limit.max_unavailable != Some(raised) || !limit.is_last;
         is_new.then_some(raised)
     };
@@ -98,8 +108,14 @@ pub(crate) fn writes(budget: u64, parts: &[Part]) -> Vec<Option<u64>> {
 fn targets(budget: u64, parts: &[Part]) -> Vec<u64> {
     let used: u64 = parts.iter().map(Part::used).sum();
     let Some(mut free) = budget.checked_sub(used) else {
-        // Pods that come back must not be replaced by evictions before the others are back, too.
-        return vec![0; parts.len()];
+        // Pods that come back must not be replaced by evictions before the others are back, too. A rollout may be what brings them back.
+        let mut left = budget;
+        let repairs = parts.iter().map(|part| {
+            let lent = part.repairs.min(left);
+            left -= lent;
+            lent
+        });
+        return repairs.collect();
     };
     let mut shares = vec![0; parts.len()];
     let changeable = |index: &usize| parts[*index].limit.is_some();
@@ -162,6 +178,7 @@ mod tests {
             unreachable,
             exposure: written,
             held: 0,
+            repairs: 0,
             wanted: 0,
             limit: Some(Limit {
                 max_unavailable: Some(written),
@@ -172,6 +189,11 @@ mod tests {
 
     fn wants(wanted: u64, part: Part) -> Part {
         Part { wanted, ..part }
+    }
+
+    /// A rollout replaces so many of its pods.
+    fn repairs(repairs: u64, part: Part) -> Part {
+        Part { repairs, ..part }
     }
 
     /// Nothing limits its evictions so far.
@@ -233,6 +255,11 @@ mod tests {
     #[case::and_is_sent_again(1, vec![awaited(3, 0, 1), part(3, 0, 0)], vec![Some(1), None])]
     #[case::a_pod_that_fails_makes_no_room(2, vec![awaited(4, 0, 1), lowered(4, 1, 1), wants(1, part(4, 1, 0))], vec![Some(0), Some(0), None])]
     #[case::no_more_than_pods(9, vec![part(2, 0, 0), part(1, 0, 0)], vec![Some(2), Some(1)])]
+    #[case::what_is_broken_may_be_replaced(2, vec![part(3, 0, 0), repairs(2, part(3, 2, 0))], vec![None, Some(2)])]
+    #[case::as_much_as_the_budget(2, vec![part(3, 0, 0), repairs(3, part(3, 3, 0))], vec![None, Some(2)])]
+    #[case::once_nothing_else_is_lent(2, vec![part(3, 0, 1), repairs(3, part(3, 3, 0))], vec![Some(0), Some(1)])]
+    #[case::nor_may_be(2, vec![lowered(3, 0, 2), repairs(3, part(3, 3, 0))], vec![None, None])]
+    #[case::by_two_rollouts(2, vec![repairs(1, part(3, 1, 0)), repairs(3, part(3, 3, 0))], vec![Some(1), Some(1)])]
     #[case::nothing_may_be_lost(0, vec![part(2, 0, 1), part(1, 0, 0)], vec![Some(0), None])]
     fn a1_loans(#[case] budget: u64, #[case] parts: Vec<Part>, #[case] expected: Vec<Option<u64>>) {
         assert_eq!(writes(budget, &parts), expected);

@@ -488,6 +488,7 @@ fn fixed(cluster: &AvailabilityCluster) -> Part {
         unreachable: natural(cluster.unreachable),
         exposure: loans.sum::<u64>().min(pods),
         held: 0,
+        repairs: 0,
         wanted: 0,
         limit: None,
     }

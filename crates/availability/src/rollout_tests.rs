@@ -1,5 +1,7 @@
 //! What is lent to rollouts of FederatedDeployments, and that evictions and rollouts together stay within the budget (A1, M16).
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -116,6 +118,41 @@ fn a1_pods_that_are_being_updated_use_the_loan_of_the_rollout() {
     assert!(world.condition("Available").starts_with("False"));
 }
 
+/// Of a broken revision, or for any other reason: without the rollout they would stay so. Nothing else is lost meanwhile.
+#[test]
+fn a1_a_rollout_replaces_pods_that_are_unavailable_anyway() {
+    for (broken, expected) in [(1, 2), (2, 2), (3, 2)] {
+        let mut world = world(2);
+        world.settle();
+        for pod in 1..=broken {
+            world.set_ready("eu", &format!("web-{pod}"), false);
+        }
+        world.settle();
+        world.status_of_rollout("updatedReplicas", json!(0));
+        let eu = json!({ "name": "eu", "desiredReplicas": 3, "availableReplicas": 3 - broken });
+        world.status_of_rollout("clusters", json!([eu]));
+        world.settle();
+        assert_eq!(
+            lent(&world),
+            [json!(0), json!(0), json!(expected)],
+            "{broken}"
+        );
+        assert_eq!(world.status().unreachable, broken);
+    }
+}
+
+/// Its controller does not count them, and would make others unavailable.
+#[test]
+fn a1_no_rollout_replaces_pods_that_its_controller_does_not_miss() {
+    let mut world = world(2);
+    for pod in ["web-1", "web-2"] {
+        world.set_ready("eu", pod, false);
+    }
+    world.status_of_rollout("updatedReplicas", json!(0));
+    world.settle();
+    assert_eq!(lent(&world)[2], 0);
+}
+
 #[test]
 fn m16_a_rollout_has_the_turn_alone() {
     let mut world = world(2);
@@ -159,12 +196,16 @@ enum Event {
     Observe,
     /// A pod is evicted.
     Evict(bool, usize),
-    /// The controller of the rollout reads the FederatedDeployment.
+    /// The controller of the rollout reads the FederatedDeployment and the members.
     Read,
+    /// It writes how many pods it has seen to be available.
+    Publish,
     /// It records, for the version that it has read, that so much is lent to `eu`: within the limit, or what was lent is smaller.
     Lend(u64),
     /// A pod of `eu` is updated within what is recorded.
     Update(usize),
+    /// A pod fails by itself.
+    Fail(bool, usize),
     /// A pod is available again.
     Recover(bool, usize),
     Cordon(bool, bool),
@@ -179,6 +220,8 @@ fn event() -> impl Strategy<Value = Event> {
         4 => Just(Event::Observe),
         4 => (any::<bool>(), 1_usize..4).prop_map(|(eu, pod)| Event::Evict(eu, pod)),
         4 => Just(Event::Read),
+        3 => Just(Event::Publish),
+        1 => (any::<bool>(), 1_usize..4).prop_map(|(eu, pod)| Event::Fail(eu, pod)),
         6 => (0_u64..4).prop_map(Event::Lend),
         4 => (1_usize..4).prop_map(Event::Update),
         4 => (any::<bool>(), 1_usize..4).prop_map(|(eu, pod)| Event::Recover(eu, pod)),
@@ -193,7 +236,11 @@ struct Run {
     on_their_way: Vec<(String, Request)>,
     /// The version that it has read, and the limit there.
     read: (Value, u64),
+    /// How many pods it has seen to be unavailable in `eu` and `us`.
+    seen: [u64; 2],
     recorded: u64,
+    /// The pods that have failed by themselves.
+    failed: BTreeSet<(bool, usize)>,
 }
 
 impl Run {
@@ -223,13 +270,30 @@ impl Run {
                 let version = &self.world.deployments["web"]["metadata"]["resourceVersion"];
                 let lent = limit(&self.world)["maxUnavailable"].as_u64();
                 self.read = (version.clone(), lent.unwrap_or(0));
+                self.seen = ["eu", "us"].map(|member| self.unavailable(member));
+            }
+            Event::Publish => {
+                let clusters = ["eu", "us"].into_iter().zip(self.seen);
+                let clusters = clusters.map(|(name, lost)| {
+                    json!({ "name": name, "desiredReplicas": 3, "availableReplicas": 3 - lost })
+                });
+                let clusters = clusters.collect();
+                self.write_status("clusters", clusters);
             }
             Event::Lend(lent) => self.lend(lent),
             Event::Update(pod) if self.unavailable("eu") < self.recorded => {
                 self.world.set_ready("eu", &format!("web-{pod}"), false);
             }
             Event::Arrive(_) | Event::Update(_) => {}
+            Event::Fail(eu, pod) => {
+                let (member, name) = (member(eu), format!("web-{pod}"));
+                if self.is_ready(member, &name) {
+                    self.failed.insert((eu, pod));
+                    self.world.set_ready(member, &name, false);
+                }
+            }
             Event::Recover(eu, pod) => {
+                self.failed.remove(&(eu, pod));
                 self.world
                     .set_ready(member(eu), &format!("web-{pod}"), true);
             }
@@ -244,22 +308,38 @@ impl Run {
         }
     }
 
-    /// What is lent gets smaller only once it can't be used any more.
+    /// What is lent gets smaller only once it can't be used any more. It grows within the limit, of which pods that are unavailable use
+    /// some: those of `eu` may be replaced with it.
     fn lend(&mut self, lent: u64) {
-        let version = self.world.deployments["web"]["metadata"]["resourceVersion"].clone();
+        let [eu, us] = self.seen;
+        let has_room = lent <= eu || lent.max(eu) + us <= self.read.1;
+        let is_loan = lent <= self.read.1 && lent > self.recorded && has_room;
         let is_recall = lent < self.recorded && self.unavailable("eu") <= lent;
-        if self.read.0 == version && (lent <= self.read.1 && lent > self.recorded || is_recall) {
+        if (is_loan || is_recall) && self.write_status("rollout", rollout(lent)) {
             self.recorded = lent;
-            self.world.status_of_rollout("rollout", rollout(lent));
-            let version = format!("{version}+").replace('"', "");
-            let object = self.world.deployments.get_mut("web").unwrap();
-            object["metadata"]["resourceVersion"] = json!(version);
-            self.read.0 = json!(version);
         }
+    }
+
+    /// Writes to the status, if the version is still that which was read.
+    fn write_status(&mut self, field: &str, value: Value) -> bool {
+        let object = self.world.deployments.get_mut("web").unwrap();
+        let version = &mut object["metadata"]["resourceVersion"];
+        if self.read.0 != *version {
+            return false;
+        }
+        *version = json!(format!("{version}+").replace('"', ""));
+        self.read.0 = version.clone();
+        self.world.status_of_rollout(field, value);
+        true
+    }
+
+    fn is_ready(&self, member: &str, pod: &str) -> bool {
+        self.world.members[member].pods[pod]["status"]["conditions"][0]["status"] == "True"
     }
 
     /// As the API server evicts, by what its disruption controller has counted last.
     fn evict(&mut self, member: &str, pod: &str) {
+        let is_ready = self.is_ready(member, pod);
         let of_member = self.world.member(member);
         let Some(budget) = of_member.budgets.get_mut("avset-web") else {
             return;
@@ -267,7 +347,6 @@ impl Run {
         let observed = budget["status"]["observedGeneration"] == budget["metadata"]["generation"];
         let allowed = budget["status"]["disruptionsAllowed"].as_u64();
         let allowed = allowed.filter(|_| observed).unwrap_or(0);
-        let is_ready = of_member.pods[pod]["status"]["conditions"][0]["status"] == "True";
         if allowed > 0 && is_ready {
             budget["status"]["disruptionsAllowed"] = json!(allowed - 1);
             self.world.set_ready(member, pod, false);
@@ -283,10 +362,10 @@ proptest! {
     ) {
         let mut world = world(budget);
         world.settle();
-        let mut run = Run { world, on_their_way: Vec::new(), read: (Value::Null, 0), recorded: 0 };
+        let mut run = Run { world, on_their_way: Vec::new(), read: (Value::Null, 0), seen: [0; 2], recorded: 0, failed: BTreeSet::new() };
         for event in events {
             run.apply(event);
-            let unavailable = run.unavailable("eu") + run.unavailable("us");
+            let unavailable = run.unavailable("eu") + run.unavailable("us") - run.failed.len() as u64;
             prop_assert!(unavailable <= budget, "{unavailable} after {event:?}: {:?}", lent(&run.world));
         }
     }

@@ -73,7 +73,7 @@ impl<'a> Rollouts<'a> {
             }
         });
         let exposure = written.map_or(replicas, |written| written.exposure(last));
-        let unreachable = self.take(set, &lent.unwrap_or_default(), members);
+        let (unreachable, repairs) = self.take(set, &lent.unwrap_or_default(), members);
         // Without pods that wait it gets no more than it has.
         let kept = written.map_or(0, |written| written.max_unavailable);
         let part = Part {
@@ -81,6 +81,7 @@ impl<'a> Rollouts<'a> {
             unreachable,
             exposure,
             held,
+            repairs,
             wanted: set.wanted(),
             limit: None,
         };
@@ -95,17 +96,21 @@ impl<'a> Rollouts<'a> {
         }
     }
 
-    /// How many pods of the set can't be reached, in each member at most as many as are lent to it for the rollout. They count in the part
-    /// of the rollout, and no longer in those of the member: its Deployment makes no others unavailable beside them.
+    /// How many pods of the set can't be reached, in each member at most as many as are lent to it for the rollout: its Deployment makes no
+    /// others unavailable beside them. While a rollout waits, also those that its controller knows of, which it replaces first. All of them count
+    /// in the part of the rollout, and no longer in those of the member. Returns how many, and how many wait to be replaced.
     fn take(
         &mut self,
         set: &FederatedSet,
         lent: &BTreeMap<String, u64>,
         members: &[(&'a str, &'a Observed)],
-    ) -> u64 {
-        let mut all = 0;
+    ) -> (u64, u64) {
+        let waits = set.wanted() > 0;
+        let known: BTreeMap<_, _> = set.unavailable().filter(|_| waits).collect();
+        let (mut all, mut repairs) = (0, 0);
         for (cluster, observed) in members {
             let lent = lent.get(*cluster).copied().unwrap_or_default();
+            let known = known.get(cluster).copied().unwrap_or_default();
             let pods = observed.pods.iter();
             let unreachable = pods.filter(|pod| {
                 pod.is_live()
@@ -113,11 +118,13 @@ impl<'a> Rollouts<'a> {
                     && !pod.is_reachable(&observed.nodes)
                     && selector::matches(&set.spec.selector, &pod.metadata.labels)
             });
-            let taken = (unreachable.count() as u64).min(lent);
+            let unreachable = unreachable.count() as u64;
+            let taken = unreachable.min(lent.max(known));
             all += taken;
+            repairs += unreachable.min(known);
             *self.updated.entry(cluster).or_default() += taken;
         }
-        all
+        (all, repairs)
     }
 
     /// The parts of a member without the pods that rollouts have made unavailable: those of no LocalReplicaSet.

@@ -91,6 +91,7 @@ mod tests {
             unreachable,
             exposure: written,
             held: 0,
+            repairs: 0,
             wanted: 0,
             limit: Some(limit),
         }
