@@ -31,7 +31,7 @@ pub(crate) struct Rejection {
 pub(crate) struct Scope {
     /// Whether nodes that match are listed.
     pub(crate) matching: bool,
-    /// Whether nodes that are marked are listed.
+    /// Whether nodes that are marked are listed: those with the label, and those that are cordoned.
     pub(crate) marked: bool,
     /// Whether the pods on nodes that match are listed.
     pub(crate) pods: bool,
@@ -121,7 +121,7 @@ impl Goal {
             if members.contains(&cluster.name) {
                 let scope = scopes.entry(cluster.name.clone()).or_default();
                 scope.marked = true;
-                // A mark without its label is found by the selector alone.
+                // A mark without its label and its cordon is found by the selector alone.
                 scope.matching |= has_selector;
             }
         }

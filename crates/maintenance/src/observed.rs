@@ -220,7 +220,7 @@ pub(crate) type PodId = (String, String);
 /// What was read of one member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
-    /// Nodes that match or are marked, by name.
+    /// Nodes that match, have the label of a mark, or are cordoned, by name.
     pub(crate) nodes: BTreeMap<String, Node>,
     /// The pods of LocalReplicaSets and ReplicaSets on the nodes that were asked for, by node.
     pub(crate) pods: BTreeMap<String, BTreeSet<PodId>>,

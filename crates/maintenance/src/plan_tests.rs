@@ -192,6 +192,38 @@ fn nodes_that_no_longer_match_lose_their_marks() {
     assert_eq!(clusters.len(), 1);
 }
 
+/// Without its label, or its cordon, a mark is found by the other one.
+#[rstest]
+#[case::label(json!({ "metadata": { "labels": { "fedrs.dev/evict": null } } }))]
+#[case::cordon(json!({ "spec": { "unschedulable": false } }))]
+fn m9_a_damaged_mark_of_a_node_that_no_longer_matches_is_removed(
+    #[case] damage: Value,
+    #[values(false, true)] is_seen_between: bool,
+    #[values(false, true)] ends: bool,
+) {
+    let mut world = World::new(&with(rack(), &json!({ "clusters": ["eu"] })));
+    world.put_node("eu", "n2", &json!({ "rack": "r8" }), false);
+    world.settle();
+    assert_eq!(world.marked("own"), ["eu/n1"]);
+    world.edit("eu", "n1", &damage);
+    if is_seen_between {
+        // The status is written, and the mark is not.
+        world.member("eu").rejects = true;
+        world.step();
+        world.member("eu").rejects = false;
+    }
+    world.edit(
+        "eu",
+        "n1",
+        &json!({ "metadata": { "labels": { "rack": "r8" } } }),
+    );
+    world.maintenance.spec.ended = ends;
+    world.settle();
+    assert!(world.marked("own").is_empty());
+    let node = world.node("eu", "n1");
+    assert_eq!((node.evicts(), node.spec.unschedulable), (None, false));
+}
+
 #[test]
 fn a_mark_that_somebody_damages_is_repaired() {
     let mut world = World::new(&rack());

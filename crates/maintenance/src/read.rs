@@ -22,6 +22,8 @@ use crate::{
 pub(crate) const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "/api/v1/pods";
 const REQUESTS: &str = "/apis/fedrs.dev/v1alpha1/migrationrequests";
+/// The field selector of cordoned nodes.
+const CORDONED: &str = "spec.unschedulable=true";
 /// The lists of pods that one member is asked for at a time.
 const LISTS_AT_A_TIME: usize = 8;
 /// The most nodes of a member, as the informers of members have it.
@@ -46,6 +48,8 @@ pub(crate) async fn observe(
     }
     if scope.marked {
         collections.push(Collection::with_labels(NODES, EVICT));
+        // Somebody may have removed the label of a mark.
+        collections.push(Collection::with_fields(NODES, CORDONED));
     }
     for collection in collections {
         let keep = |mut node: Node| {

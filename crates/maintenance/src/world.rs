@@ -122,8 +122,9 @@ impl World {
             }
             let nodes = member.nodes.keys().map(|node| self.node(name, node));
             let nodes = nodes.filter(|node| {
-                let is_marked = node.metadata.labels.contains_key("fedrs.dev/evict");
-                (scope.matching && node.is_selected(selector)) || (scope.marked && is_marked)
+                let is_labeled = node.metadata.labels.contains_key("fedrs.dev/evict");
+                let is_found = is_labeled || node.spec.unschedulable;
+                (scope.matching && node.is_selected(selector)) || (scope.marked && is_found)
             });
             let mut observed = Observed {
                 nodes: nodes.map(|node| (node.name().to_owned(), node)).collect(),

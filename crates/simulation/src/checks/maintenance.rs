@@ -15,9 +15,9 @@ use super::{
 
 /// The value of the label that a mark has.
 const EVICTS: &str = "Maintenance";
-/// The most calls, one after the other, between a look at a Maintenance, or an AvailabilitySet, and its last write: four lists, the
+/// The most calls, one after the other, between a look at a Maintenance, or an AvailabilitySet, and its last write: five lists, the
 /// finalizer, the status, and two requests.
-const CALLS_OF_A_LOOK: u32 = 8;
+const CALLS_OF_A_LOOK: u32 = 9;
 
 /// Whether nodes with these labels are among those of a Maintenance. Plans have no expressions.
 pub(crate) fn matches(spec: &Value, member: &str, labels: &Value) -> bool {
