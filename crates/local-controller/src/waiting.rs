@@ -118,7 +118,7 @@ pub(crate) fn waits_for(wait: MigrationWait<'_>, unknown_policy: Option<&str>) -
         MigrationWait::Copies { limit } => {
             let pods = pluralize(limit as u64, "pod");
             let verb = if limit == 1 { "is" } else { "are" };
-            return format!("copy.maxAtOnce of the policy: {pods} {verb} being copied");
+            return format!("copy.maxAtOnce of the policy: {pods} {verb} being copied, or may still run");
         }
         // Their phases say so.
         MigrationWait::ShutdownByPerson | MigrationWait::CompactionRefused => "",

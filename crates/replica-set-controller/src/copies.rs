@@ -18,6 +18,7 @@ use fedrs_api::{EvictionRecord, LocalRecord, RecreateRecord, ValidCopy};
 use crate::{
     pod::{Life, Pod},
     set::Set,
+    shutdown,
     slow_start::SlowStart,
 };
 
@@ -33,8 +34,12 @@ pub(crate) struct Copy {
 }
 
 /// The copies of a step that have not taken the places of the old pods, by their names.
-#[derive(Debug, Default)]
-pub(crate) struct Copies(BTreeMap<String, Copy>);
+#[derive(Debug)]
+pub(crate) struct Copies {
+    by_name: BTreeMap<String, Copy>,
+    /// How many may be created now.
+    room: usize,
+}
 
 impl Copies {
     /// Those that are recorded.
@@ -51,41 +56,44 @@ impl Copies {
             };
             Some((copy.place.name.clone(), copy))
         });
-        Self(copies.collect())
+        Self {
+            by_name: copies.collect(),
+            room: room(set, pods, record),
+        }
     }
 
     /// Whether the pod of this name is a copy that is not a replica yet.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.by_name.contains_key(name)
     }
 
     /// Whether clients must not reach the pod of this name.
     pub(crate) fn holds(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|copy| copy.is_held)
+        self.by_name.get(name).is_some_and(|copy| copy.is_held)
     }
 
     /// The names of all.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 
     /// Those that are to be created.
     pub(crate) fn missing(&self, pods: &[Pod<'_>], slow_start: &SlowStart) -> Vec<&Copy> {
-        if self.0.is_empty() {
+        if self.by_name.is_empty() {
             return Vec::new();
         }
         let is_there = |name: &str| pods.iter().any(|pod| pod.name == name);
-        let copies = self.0.values();
+        let copies = self.by_name.values();
         let missing = copies.filter(|copy| {
             let name = &*copy.place.name;
             !copy.is_cancelled && !is_there(name) && !slow_start.is_taken(name)
         });
-        missing.collect()
+        missing.take(self.room).collect()
     }
 
     /// Whether the pod of this name is a copy of one that nobody asks to leave any more.
     pub(crate) fn is_cancelled(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|copy| copy.is_cancelled)
+        self.by_name.get(name).is_some_and(|copy| copy.is_cancelled)
     }
 }
 
@@ -107,6 +115,36 @@ pub(crate) fn extra(record: &LocalRecord) -> Extra {
         Some(if eviction.begun { uid } else { &copy.name }.clone())
     });
     Extra(extra.collect())
+}
+
+/// The removed pods without a place that may still run under `HandsUp`, such as those that were surplus: they count as copied pods do, or
+/// more pods than the replicas and the copies might run (M11).
+pub(crate) fn displaced(set: &Set<'_>, pods: &[Pod<'_>], record: &LocalRecord) -> usize {
+    if !set.migration.waits_for_stop() {
+        return 0;
+    }
+    let extra = extra(record);
+    let displaced = pods.iter().filter(|pod| {
+        let is_replica = pod.is_owned() && !extra.is_of(pod);
+        is_replica && pod.may_still_run() && !shutdown::keeps_name(pod, record)
+    });
+    displaced.count()
+}
+
+/// How many copies may be created now: pods may have been displaced since these were recorded.
+fn room(set: &Set<'_>, pods: &[Pod<'_>], record: &LocalRecord) -> usize {
+    let Some(copy) = set.migration.copy() else {
+        return usize::MAX;
+    };
+    let displaced = displaced(set, pods, record);
+    if displaced == 0 {
+        return usize::MAX;
+    }
+    let extra = extra(record);
+    let running = pods
+        .iter()
+        .filter(|pod| extra.is_of(pod) && (pod.is_live() || pod.may_still_run()));
+    (copy.max_at_once).saturating_sub(running.count() + displaced)
 }
 
 /// Whether clients must not reach the copy of this pod before a person has confirmed it (M4).

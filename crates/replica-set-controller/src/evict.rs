@@ -8,7 +8,7 @@ use planted_bugs::{PlantedBug, is_planted};
 
 use crate::{
     account::{Account, Budget, cost},
-    copy, drain,
+    copies, copy, drain,
     group::{Group, Member, Role},
     migration::{Allowance, MigrationWait, is_compaction},
     order::{by_eviction, first},
@@ -69,7 +69,7 @@ pub(crate) fn begin<'a>(
     let count = requested.len();
     let is_copying = set.migration.copy().is_some();
     let mut copied = if is_copying {
-        copy::under_way(members, record)
+        copy::under_way(members, record) + copies::displaced(set, pods, record)
     } else {
         0
     };

@@ -217,6 +217,34 @@ fn m11_a_copy_of_another_pod_leaves_a_place_that_is_kept() {
     assert_eq!(second.account.missing, 0);
 }
 
+/// A set that was scaled down runs as many pods as it should, and those that nobody knows to have stopped.
+#[rstest]
+#[case::may_run("HandsUp", Guard::Holding, false)]
+#[case::has_stopped("HandsUp", Guard::Stopped, true)]
+#[case::without_handsup("Evict", Guard::Holding, true)]
+fn m11_a_surplus_pod_that_may_still_run_counts_as_one_that_is_copied(
+    #[case] on_timeout: &str,
+    #[case] guard: Guard,
+    #[case] is_copied: bool,
+) {
+    let policy = policy(json!({
+        "method": "Copy",
+        "minSecondsBetween": { "hardware": 0, "compaction": 0 },
+        "shutdown": { "onTimeout": on_timeout },
+    }));
+    let set = with(set(2), &policy);
+    let surplus = Pod {
+        guard,
+        ..live("s", terminating(-20))
+    };
+    let pods = [leaving("a"), pod("b"), surplus];
+    let decided = plan(&set, &pods);
+    assert_eq!(decided.record.evictions.contains_key("a"), is_copied);
+    let recorded = plan_with(&set, &pods, &copied(false));
+    let is_created = actions(&recorded).contains(&"Create c".to_owned());
+    assert_eq!(is_created, is_copied, "the copy was recorded before");
+}
+
 /// It is made again.
 #[test]
 fn m2_a_copy_that_has_to_leave_is_not_copied() {
