@@ -2,15 +2,25 @@
 //!
 //! Progress is what a member shows beyond what it has shown under its loan, so that pods that come and go are none. Time counts
 //! while a loan for the target is out in a member whose view is current, and the rollout is not paused.
+//!
+//! As with a Deployment, a rollout that has failed goes on once a pod becomes available after all: its nodes may have been away.
 
 use jiff::Timestamp;
 
-use crate::{rollout::Rollout, state::State, time::after};
+use crate::{
+    member::Deployment,
+    rollout::{OnFailure, Rollout},
+    state::{Loan, State},
+    time::after,
+};
 
 /// Records progress, and failure. `before` is the state that was recorded.
 pub(crate) fn check(rollout: &Rollout<'_>, before: &State, state: &mut State, now: Timestamp) {
     if state.failed {
-        return;
+        if rollout.on_failure == OnFailure::Undo || !recovers(rollout, before) {
+            return;
+        }
+        state.failed = false;
     }
     let mut progressed =
         (before.loans.iter()).any(|(name, loan)| !loan.evicts && !state.loans.contains_key(name));
@@ -22,8 +32,7 @@ pub(crate) fn check(rollout: &Rollout<'_>, before: &State, state: &mut State, no
             && !loan.evicts
         {
             is_counted = true;
-            let has_template = found.revision == rollout.target && found.is_observed();
-            if has_template && found.updated_available > loan.available {
+            if shows_more(rollout, found, loan) {
                 loan.available = found.updated_available;
                 progressed = true;
             }
@@ -38,6 +47,22 @@ pub(crate) fn check(rollout: &Rollout<'_>, before: &State, state: &mut State, no
         _ => now,
     });
     state.failed = (rollout.progress_deadline).is_some_and(|limit| after(since, limit) <= now);
+}
+
+/// Whether a member shows more pods of the target than when the rollout failed.
+fn recovers(rollout: &Rollout<'_>, before: &State) -> bool {
+    rollout.members.iter().any(|member| {
+        let loan = before.loans.get(member.name);
+        let loan = loan.filter(|loan| loan.revision == rollout.target && !loan.evicts);
+        let found = member.writable();
+        loan.zip(found)
+            .is_some_and(|(loan, found)| shows_more(rollout, found, loan))
+    })
+}
+
+fn shows_more(rollout: &Rollout<'_>, found: &Deployment<'_>, loan: &Loan) -> bool {
+    let has_template = found.revision == rollout.target && found.is_observed();
+    has_template && found.updated_available > loan.available
 }
 
 /// When the rollout fails if nothing happens before.

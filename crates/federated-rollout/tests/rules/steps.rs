@@ -347,6 +347,37 @@ fn without_progress_a_rollout_fails_until_the_target_changes() {
 }
 
 #[test]
+fn a_failed_rollout_goes_on_once_a_pod_becomes_available() {
+    let eu = |available| Deployment {
+        updated_available: available,
+        ..rolling(5, 2, lends(2, 0))
+    };
+    let failed = State {
+        failed: true,
+        ..state(&[("eu", lends(2, 0))])
+    };
+    for (available, on_failure, expected) in [
+        (0, OnFailure::Stop, true),
+        (1, OnFailure::Stop, false),
+        // Its pods are being replaced.
+        (1, OnFailure::Undo, true),
+    ] {
+        let members = [member("eu", eu(available)), member("us", old(5))];
+        let rollout = Rollout {
+            on_failure,
+            ..rollout(&members, 4, 0)
+        };
+        let decision = step(&rollout, &failed, at(700));
+        assert_eq!(
+            decision.state.failed, expected,
+            "{available} {on_failure:?}"
+        );
+        let next = (!expected).then(|| at(1300));
+        assert_eq!(decision.next, next);
+    }
+}
+
+#[test]
 fn l6_recreate_takes_one_cluster_at_a_time() {
     let members = [
         member("eu", old(2)),

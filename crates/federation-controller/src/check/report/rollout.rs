@@ -285,7 +285,7 @@ impl<'a> RolloutReport<'a> {
             RolloutWait::Unknown => "the cluster's state to be known".to_owned(),
             RolloutWait::Cordoned => "the cluster to be uncordoned".to_owned(),
             RolloutWait::Paused => "spec.paused to be false".to_owned(),
-            RolloutWait::Failed => "another template: the rollout has failed".to_owned(),
+            RolloutWait::Failed => "another template, or for pods of this one to become available: the rollout has failed".to_owned(),
             RolloutWait::Nodes => {
                 "pods without a node to get one, or to move to other clusters".to_owned()
             }
