@@ -167,11 +167,6 @@ impl Lent<'_> {
             if new.is_some_and(|loan| loan.lost) || !part.is_ours() {
                 return None;
             }
-            // The smallest strategy is all that can be left of a loan: the next template ends it with its own.
-            let is_other = new.is_some_and(|loan| loan.revision != old.revision);
-            if is_other && old.strategy.pods() == 1 {
-                return None;
-            }
             let left = loan(&self.new, member);
             let since = self.observed.oldest_belief(member);
             let used = part
@@ -182,8 +177,19 @@ impl Lent<'_> {
                     unavailable: one.unavailable.min(other.unavailable),
                     surge: one.surge.min(other.surge),
                 })?;
-            let is_used = used.unavailable.min(old.strategy.unavailable) > left.unavailable
-                || used.surge.min(old.strategy.surge) > left.surge.max(1);
+            let used = Reach {
+                unavailable: used.unavailable.min(old.strategy.unavailable),
+                surge: used.surge.min(old.strategy.surge),
+            };
+            // The smallest strategy is all that can be left of a loan: the next template ends it with its own. That may be of the same
+            // revision, if the write under the old loan found a later generation.
+            let is_other = new.is_some_and(|loan| {
+                loan.revision != old.revision || loan.generation > old.generation
+            });
+            if is_other && used.unavailable + used.surge <= 1 {
+                return None;
+            }
+            let is_used = used.unavailable > left.unavailable || used.surge > left.surge.max(1);
             is_used.then(|| {
                 let name = self.name;
                 format!("{name}: {member} may use {used:?} of its loan, of which {left:?} is left")

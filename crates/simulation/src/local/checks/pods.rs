@@ -85,7 +85,8 @@ fn dip(observed: &Observed, (owner, set): (&str, &Set), removed: &str) -> Option
     let since = observed.lag.since();
     let least = set.spec.since(since).map(|spec| spec.replicas).min();
     let least = least.unwrap_or_default();
-    let pods = observed.pods_of(owner, set);
+    // Those that somebody has just taken out of the set may still be counted. One that the controller has released is not among them.
+    let pods = observed.pods_lately_of(owner, set, since);
     let others = pods.filter(|(uid, pod)| {
         let was_live = pod.is_live || pod.changed >= since && !pod.is_removed_by_set;
         *uid != removed && was_live
