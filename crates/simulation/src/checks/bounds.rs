@@ -106,6 +106,11 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
         (replicas + surge.of(replicas), replicas)
     };
     let (most, wanted) = observed.specs(name).map(with_surge).max()?;
+    let timeout = |frs: &ValidFrs| match frs.rescheduling.unscheduled_timeout {
+        Some(limit) => limit.0,
+        None => config.unscheduled_timeout,
+    };
+    let timeout = observed.specs(name).filter_map(timeout).min();
     let requested = observed
         .parts(name)
         .filter(|(other, part)| {
@@ -127,7 +132,7 @@ fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<St
                 let oldest = observed.oldest_belief(other);
                 let mut rollouts = observed.rollout_status(name).since(oldest);
                 let was_lent = rollouts.any(|status| status.record.loans.contains_key(other));
-                let held = part.held_without_node(oldest, was_lent, config.unscheduled_timeout);
+                let held = part.held_without_node(oldest, was_lent, timeout);
                 held.map_or(requested, |running| requested.min(running))
             }
         });

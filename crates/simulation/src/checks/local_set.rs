@@ -158,9 +158,9 @@ impl LocalSet {
         });
     }
 
-    /// Of a Deployment that may count as rolling, as it has been at some time since `oldest`, or had a loan then: the most that it had
-    /// a node for, or was to have, unless what is requested has had time to get a node. The others stay until the rollout has ended,
-    /// and are replaced beside it.
+    /// Of a Deployment that may count as rolling, as it has been at some time since `oldest`, or had a loan then: how many the controller
+    /// may see with a node, or was to have, unless what is requested has had time to get a node. The others stay until the rollout has
+    /// ended, and are replaced beside it.
     pub(super) fn held_without_node(
         &self,
         oldest: Instant,
@@ -172,8 +172,8 @@ impl LocalSet {
         let age = self.desired.changed().elapsed() + SECOND;
         let had_time = timeout.is_some_and(|timeout| age >= timeout);
         let planned = self.planned.since(oldest).filter(|_| !had_time);
-        let most = self.placed.since(oldest).chain(planned);
-        most.max().copied().filter(|_| is_rolling)
+        let placed = self.placed.since(oldest).min();
+        placed.max(planned.max()).copied().filter(|_| is_rolling)
     }
 
     /// Whether it exists, and is the controller's to write.

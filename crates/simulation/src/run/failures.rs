@@ -25,7 +25,7 @@ impl Failures {
         if *method == Method::DELETE || OTHERS.iter().any(|other| path.contains(other)) {
             return None;
         }
-        let failures = self.0.entry(format!("{cluster}: {path}")).or_default();
+        let failures = self.0.entry(key(cluster, uri)).or_default();
         failures.push_back(Instant::now());
         while failures
             .front()
@@ -42,10 +42,19 @@ impl Failures {
         })
     }
 
+    /// A write has succeeded: those that failed before it, because others had changed the object, were not in vain.
+    pub(super) fn succeeded(&mut self, cluster: &str, uri: &Uri) {
+        self.0.remove(&key(cluster, uri));
+    }
+
     /// Begins anew: another process, or something that was changed meanwhile, has its own attempts.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+fn key(cluster: &str, uri: &Uri) -> String {
+    format!("{cluster}: {}", uri.path())
 }
 
 #[cfg(test)]
@@ -63,6 +72,16 @@ mod tests {
                 tokio::time::advance(Duration::from_secs(seconds)).await;
             }
             assert_eq!(found, is_too_often, "each {seconds} s");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_that_succeed_after_a_conflict_are_not_too_often() {
+        let uri = Uri::from_static("/apis/apps/v1/namespaces/default/deployments/web");
+        let mut failures = Failures::default();
+        for _ in 0..30 {
+            assert_eq!(failures.put("m1", &Method::PATCH, &uri), None);
+            failures.succeeded("m1", &uri);
         }
     }
 }

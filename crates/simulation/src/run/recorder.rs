@@ -262,7 +262,11 @@ impl Recorder {
         uri: &Uri,
         code: Option<StatusCode>,
     ) {
-        if code.is_some_and(|code| code.is_success()) || uri.path().contains("/leases") {
+        if code.is_some_and(|code| code.is_success()) {
+            self.state.lock().failures.succeeded(cluster, uri);
+            return;
+        }
+        if uri.path().contains("/leases") {
             return;
         }
         let result = code.map_or("no response".to_owned(), |code| code.as_u16().to_string());
