@@ -107,6 +107,17 @@ impl ClusterStore {
         stores
     }
 
+    /// Takes over the requests of the store that the member had before: they may be carried out whoever watches.
+    pub fn take_requests_of(&self, former: &Self) {
+        former.whole.move_requests(&self.whole, None);
+        for store in former.parts.read().iter().flat_map(Parts::values) {
+            store.move_requests(&self.whole, None);
+        }
+        for (name, store) in self.parts.read().iter().flatten() {
+            self.whole.move_requests(store, Some(name));
+        }
+    }
+
     /// The stores that watches fill.
     fn watched(&self) -> Vec<Arc<MemberStore>> {
         match &*self.parts.read() {
@@ -298,14 +309,7 @@ mod tests {
         let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
         let store = ClusterStore::new(clock, Duration::from_secs(30));
         let key = WorkloadKey::new("shop", "web");
-        let show = || {
-            let set = json!({
-                "metadata": { "uid": "a", "namespace": "shop", "name": "web", "resourceVersion": "1", "generation": 1 },
-                "spec": { "replicas": 5 },
-            });
-            let part = store.of("shop").unwrap();
-            part.apply_workload(serde_json::from_value(set).unwrap());
-        };
+        let show = || show_web(&store);
         show();
         store.observe_scale(&key, "a", 1, 2);
         store.observe_scale(&key, "a", 1, 7);
@@ -327,6 +331,37 @@ mod tests {
                     "{scope:?}"
                 );
             }
+        }
+    }
+
+    fn show_web(store: &ClusterStore) {
+        let set = json!({
+            "metadata": { "uid": "a", "namespace": "shop", "name": "web", "resourceVersion": "1", "generation": 1 },
+            "spec": { "replicas": 5 },
+        });
+        let part = store.of("shop").unwrap();
+        part.apply_workload(serde_json::from_value(set).unwrap());
+    }
+
+    /// Its kubeconfig was removed, and is there again.
+    #[test]
+    fn f20_what_was_requested_stays_when_a_member_returns() {
+        let clock = Arc::new(|| Timestamp::from_second(1000).unwrap());
+        let new = || ClusterStore::new(Arc::clone(&clock) as _, Duration::from_secs(30));
+        let key = WorkloadKey::new("shop", "web");
+        let only_shop = WatchScope::Namespaces(["shop".to_owned()].into());
+        let scopes = [WatchScope::All, only_shop];
+        for (before, after) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let former = new();
+            former.set_scope(&scopes[before]);
+            show_web(&former);
+            former.observe_scale(&key, "a", 1, 2);
+            let store = new();
+            store.set_scope(&scopes[after]);
+            store.take_requests_of(&former);
+            show_web(&store);
+            let set = store.workload(&key).workload.unwrap();
+            assert_eq!(set.lowest_replicas, 2, "{before} {after}");
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WatchScope, WorkloadChange};
+use cluster_informer::{
+    ChangeHandler, ClusterStore, MemberInformer, MemberView, WatchScope, WorkloadChange,
+};
 use controller_base::event::Event;
 use fedrs_api::{MemberEventReason, MemberReason, WorkloadKey};
 use http::Request;
@@ -42,6 +44,8 @@ pub(super) struct MemberHandle {
     /// Ends the connection that makes clients of its source, and the renewal of its token.
     source: CancellationToken,
     informer: Option<Informer>,
+    /// What was requested of the member while it had another informer.
+    former: Option<Arc<ClusterStore>>,
     /// The client in use.
     client: Option<Client>,
     discovery: Option<OfDiscovery>,
@@ -58,6 +62,7 @@ struct Informer {
     client: ClientSender,
     scope: watch::Sender<WatchScope>,
     cancel: CancellationToken,
+    store: Arc<ClusterStore>,
     /// The address of the API server that it watches.
     server: String,
 }
@@ -114,6 +119,7 @@ impl MemberHandle {
             cancel,
             followed: None,
             informer: None,
+            former: None,
             client: None,
             discovery: None,
             warnings: Vec::new(),
@@ -276,8 +282,12 @@ impl MemberHandle {
             client: informer.client,
             scope: informer.scope,
             cancel,
+            store: Arc::clone(&informer.store),
             server,
         });
+        if let Some(former) = self.former.take() {
+            informer.store.take_requests_of(&former);
+        }
         let store: Arc<dyn MemberView> = informer.store;
         let task = informer.task;
         context
@@ -353,6 +363,7 @@ impl MemberHandle {
         self.discovery = None;
         if let Some(informer) = self.informer.take() {
             informer.cancel.cancel();
+            self.former = Some(informer.store);
         }
         context.registry.stop(&self.name);
     }
