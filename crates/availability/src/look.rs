@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use controller_base::{
+    answers::{Answer, Answers},
     calls::{self, CallError},
     clock::Clock,
     event_recorder::{EventRecorder, InvolvedObject},
@@ -60,8 +61,8 @@ pub(crate) struct AvailabilityTask {
     context: Arc<Context>,
     object: Newest<AvailabilitySet>,
     counted: Counted,
-    /// The members that rejected the last request, and why.
-    rejected: BTreeMap<String, String>,
+    /// What members answered to the last requests.
+    answers: Answers,
     /// Whether the host has rejected the last request.
     has_host_rejected: bool,
     started: Instant,
@@ -76,7 +77,7 @@ impl AvailabilityTask {
             counted: Counted::new(context.metrics.clone()),
             context,
             object,
-            rejected: BTreeMap::new(),
+            answers: Answers::default(),
             has_host_rejected: false,
             started: Instant::now(),
         }
@@ -133,7 +134,7 @@ impl AvailabilityTask {
             neighbours: &neighbours,
             deployments: &deployments,
             seen: &seen,
-            rejected: &self.rejected,
+            rejected: self.answers.rejected(),
             has_host_rejected: self.has_host_rejected,
             now: self.context.clock.machine(),
         });
@@ -204,44 +205,42 @@ impl AvailabilityTask {
                 self.context.recorder.record(&involved, event);
             }
         }
-        if let Some(why) = self
+        let answer = self
             .send("host", &self.context.host, &plan.host_requests)
-            .await
-        {
-            tracing::warn!(%why, "failed to lend to the rollouts of FederatedDeployments");
-        }
+            .await;
+        self.has_host_rejected = matches!(answer, Answer::Rejected(_));
         let slots = Semaphore::new(MEMBERS_AT_A_TIME);
         let sent = plan.requests.iter().map(async |(cluster, requests)| {
             let _slot = slots.acquire().await;
             let Some(Access::Client(client)) = access.get(cluster) else {
                 return None;
             };
-            let rejection = self.send(cluster, client, requests).await;
-            Some((cluster.clone(), rejection?))
+            Some((cluster.clone(), self.send(cluster, client, requests).await))
         });
-        let rejections = join_all(sent).await;
-        self.rejected = rejections.into_iter().flatten().collect();
+        let answers = join_all(sent).await;
+        self.answers.put(answers.into_iter().flatten());
         if plan.finalizer == Some(FinalizerChange::Remove) {
             self.change_finalizer(&set, false).await?;
         }
         Ok(adds)
     }
 
-    /// Sends requests to a member. Returns why it rejects one.
-    async fn send(&self, cluster: &str, client: &Client, requests: &[Request]) -> Option<String> {
+    /// Sends requests to a cluster, until it rejects one.
+    async fn send(&self, cluster: &str, client: &Client, requests: &[Request]) -> Answer {
+        let mut answer = Answer::Accepted;
         for request in requests {
             let Err(error) = self.send_one(client, request).await else {
                 continue;
             };
-            // It was changed or removed meanwhile: the next look shows how.
             if error.is_failed_test() || matches!(error.code(), Some(404 | 409)) {
+                answer = Answer::Outdated(error.to_string());
                 continue;
             }
             self.context.metrics.failed_writes.inc();
             tracing::warn!(cluster, %error, "failed to lend a part of the budget");
-            return Some(error.to_string());
+            return Answer::Rejected(error.to_string());
         }
-        None
+        answer
     }
 
     async fn send_one(&self, client: &Client, request: &Request) -> Result<IgnoredAny, CallError> {

@@ -12,6 +12,7 @@
 //!
 //! Knows neither FederatedReplicaSets nor pods, and decides nothing about them.
 
+pub mod answers;
 pub mod calls;
 pub mod clock;
 pub mod duration;

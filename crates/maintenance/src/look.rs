@@ -7,6 +7,7 @@ use std::{
 };
 
 use controller_base::{
+    answers::{Answer, Answers},
     calls::{self, CallError},
     clock::Clock,
     event_recorder::{EventRecorder, InvolvedObject},
@@ -54,8 +55,8 @@ pub(crate) struct MaintenanceTask {
     context: Arc<Context>,
     object: Newest<Maintenance>,
     counted: Counted,
-    /// The members that rejected the last patch of a node, and why.
-    rejected: BTreeMap<String, String>,
+    /// What members answered to the last patches of nodes.
+    answers: Answers,
     started: Instant,
 }
 
@@ -68,7 +69,7 @@ impl MaintenanceTask {
             counted: Counted::new(context.metrics.clone()),
             context,
             object,
-            rejected: BTreeMap::new(),
+            answers: Answers::default(),
             started: Instant::now(),
         }
     }
@@ -100,12 +101,12 @@ impl MaintenanceTask {
             return Some(JOINING_PAUSE);
         }
         let observed = self.observe(&maintenance, &scopes, &access).await;
-        self.rejected.retain(|name, _| scopes.contains_key(name));
+        self.answers.retain(|name| scopes.contains_key(name));
         let plan = plan(&Input {
             maintenance: &maintenance,
             members: &members,
             observed: &observed,
-            rejected: &self.rejected,
+            rejected: self.answers.rejected(),
             now,
         });
         self.counted.count(&plan.status);
@@ -168,25 +169,20 @@ impl MaintenanceTask {
             let Some(Access::Client(client)) = access.get(cluster) else {
                 return None;
             };
-            let rejection = self.patch_nodes(cluster, client, patches).await;
-            Some((cluster.clone(), rejection?))
+            let answer = self.patch_nodes(cluster, client, patches).await;
+            Some((cluster.clone(), answer))
         });
-        // A member without patches has nothing to reject.
-        let rejections = join_all(patches).await;
-        self.rejected = rejections.into_iter().flatten().collect();
+        let answers = join_all(patches).await;
+        self.answers.put(answers.into_iter().flatten());
         if plan.finalizer == Some(FinalizerChange::Remove) {
             self.change_finalizer(&maintenance, false).await?;
         }
         Ok(adds)
     }
 
-    /// Sends patches to the nodes of a member. Returns why it rejects them.
-    async fn patch_nodes(
-        &self,
-        cluster: &str,
-        client: &Client,
-        patches: &[NodePatch],
-    ) -> Option<String> {
+    /// Sends patches to the nodes of a member, until it rejects one.
+    async fn patch_nodes(&self, cluster: &str, client: &Client, patches: &[NodePatch]) -> Answer {
+        let mut all = Answer::Accepted;
         for some in patches.chunks(PATCHES_AT_A_TIME) {
             let sent = some.iter().map(async |patch| {
                 let path = format!("{NODES}/{}", patch.node);
@@ -195,17 +191,17 @@ impl MaintenanceTask {
             });
             for (patch, answer) in some.iter().zip(join_all(sent).await) {
                 let Err(error) = answer else { continue };
-                // It was changed or removed meanwhile: the next look shows how.
                 if matches!(error.code(), Some(404 | 409)) {
+                    all = Answer::Outdated(error.to_string());
                     continue;
                 }
                 self.context.metrics.failed_writes.inc();
                 let node = &patch.node;
                 tracing::warn!(cluster, node, %error, "failed to change a node");
-                return Some(error.to_string());
+                return Answer::Rejected(error.to_string());
             }
         }
-        None
+        all
     }
 
     async fn write_status(
