@@ -101,11 +101,12 @@ impl RequestObject {
         })
     }
 
-    /// The earlier one of the deadline that it names, and the time `after` it was made (M15).
+    /// The earlier one of the deadline that it names, unless a person has cancelled it, and the time `after` it was made (M15).
     pub(crate) fn deadline(&self, after: Duration) -> Timestamp {
         let latest = self.created().checked_add(after);
         let latest = latest.unwrap_or(Timestamp::MAX);
-        let asked = self.0.spec.deadline.as_ref();
+        let spec = &self.0.spec;
+        let asked = spec.deadline.as_ref().filter(|_| !spec.cancel);
         asked.map_or(latest, |asked| asked.0.min(latest))
     }
 

@@ -109,10 +109,7 @@ impl Migrations {
         let confirmation = request.0.spec.confirmation.as_ref();
         let is_destroyed = confirmation.is_some_and(|of| of.machine_is_destroyed);
         pod.is_destroyed |= is_destroyed;
-        if request.is_cancelled() {
-            return;
-        }
-        if !request.follows_its_cause() {
+        if !request.is_cancelled() && !request.follows_its_cause() {
             let by = match request.0.spec.cause {
                 MigrationCause::Node => Eviction::Involuntary,
                 _ => Eviction::Voluntary,
@@ -122,6 +119,7 @@ impl Migrations {
         } else if pod.eviction.is_none() {
             return;
         }
+        // What a person confirms counts, also if the pod leaves for another reason than a request that was cancelled: it has no other one.
         let new = RequestedMigration {
             deadline: self.deadline_of(request, pod.uid),
             is_compaction: request.is_compaction(),

@@ -37,15 +37,25 @@ pub(crate) fn message(
     unknown_policy: Option<&str>,
 ) -> String {
     let why = why(request, state, unknown_policy);
-    if state.phase.is_end() {
-        return why;
+    match state.phase {
+        phase if phase.is_end() => why,
+        // A copy is made although a person has cancelled this request: something else asks for it.
+        MigrationPhase::WaitingForConfirmation => cancelled_in_vain(request, why),
+        _ => with_cancel(request, why),
     }
-    with_cancel(request, why)
 }
 
 /// What holds up a migration, with what a person should know who has cancelled it.
 pub(crate) fn with_cancel(request: &RequestObject, why: String) -> String {
-    if !request.0.spec.cancel || request.is_cancelled() || why.is_empty() {
+    if request.is_cancelled() {
+        why
+    } else {
+        cancelled_in_vain(request, why)
+    }
+}
+
+fn cancelled_in_vain(request: &RequestObject, why: String) -> String {
+    if !request.0.spec.cancel || why.is_empty() {
         return why;
     }
     format!(

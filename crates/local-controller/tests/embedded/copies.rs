@@ -38,6 +38,34 @@ async fn m5_a_migration_that_ends_while_no_controller_runs_is_done() {
     assert!(pods.iter().any(|pod| pod.name == *copy), "{status:#}");
 }
 
+/// It leaves by its mark, and no other request is made for that: what a person confirms there counts.
+#[tokio::test(start_paused = true)]
+async fn m4_a_marked_pod_whose_request_was_cancelled_leaves_once_a_person_confirms() {
+    let mut world = World::running(3, &json!({})).await;
+    let copy = json!({ "method": "Copy", "copy": { "confirmBeforeShutdown": true } });
+    world.create(POLICIES, &policy(&copy)).await;
+    let marked = world.pods().await.remove(0);
+    let mut person = request("one", &marked.name);
+    person["spec"]["cancel"] = json!(true);
+    person["spec"]["deadline"] = json!("2026-01-01T00:03:00Z");
+    world.stop_controller().await;
+    world.create(REQUESTS, &person).await;
+    let mark = json!({ "metadata": { "annotations": { "fedrs.dev/evict": "Voluntary" } } });
+    world.patch(&format!("{PODS}/{}", marked.name), &mark).await;
+    world.start_controller();
+    reaches(&world, "one", "WaitingForConfirmation").await;
+    // Its deadline was cancelled with it.
+    seconds(300).await;
+    let waiting = status(&world, "one").await;
+    assert_eq!(waiting["phase"], "WaitingForConfirmation");
+    let message = waiting["message"].to_string();
+    assert!(message.contains("spec.cancel has no effect"), "{message}");
+    let confirmed = json!({ "spec": { "shutdownConfirmedBy": "jane" } });
+    world.patch(&format!("{REQUESTS}/one"), &confirmed).await;
+    reaches(&world, "one", "Done").await;
+    world.settle(3).await;
+}
+
 /// The mark asks whatever becomes of its request: without one that is open, nobody could confirm the copy.
 #[tokio::test(start_paused = true)]
 async fn m4_a_request_of_a_mark_is_not_cancelled_while_the_mark_is_there() {
