@@ -14,6 +14,7 @@ mod external_changes;
 mod kstatus;
 mod kubectl;
 mod leader;
+mod limited_rollouts;
 mod local_confirmations;
 mod local_migrations;
 mod local_replica_sets;
@@ -220,7 +221,10 @@ fn others() -> Vec<Scenario> {
 fn rollouts() -> Vec<Scenario> {
     let scenarios = vec![
         scenario!(rollouts::l6_l14_a_template_is_rolled_out_within_one_budget),
-        scenario!(rollouts::a1_the_rollout_of_a_deployment_keeps_to_an_availability_set),
+        scenario!(limited_rollouts::a1_the_rollout_of_a_deployment_keeps_to_an_availability_set),
+        scenario!(
+            limited_rollouts::a1_the_rollout_of_a_deployment_replaces_broken_pods_beyond_the_budget
+        ),
         scenario!(rollouts::l10_an_edit_and_an_undo_in_the_middle_replace_what_is_rolled_out),
         scenario!(rollouts::l6_a_set_is_scaled_during_a_rollout),
         scenario!(rollouts::l8_a_paused_rollout_scales_and_goes_on_later),

@@ -7,7 +7,7 @@ use fedrs_tests::{ReadyWatcher, even, frs, test_environment::TestEnvironment};
 use serde_json::{Value, json};
 
 /// A FederatedDeployment `web` of 9 replicas, of which 2 may be unavailable, with `fields` in its spec.
-fn web(fields: Value) -> Value {
+pub(crate) fn web(fields: Value) -> Value {
     let mut object = frs("web", 9, &even(true));
     let spec = object["spec"].as_object_mut().unwrap();
     spec.insert("strategy".to_owned(), strategy(2, 0));
@@ -18,12 +18,12 @@ fn web(fields: Value) -> Value {
     object
 }
 
-fn strategy(unavailable: u32, surge: u32) -> Value {
+pub(crate) fn strategy(unavailable: u32, surge: u32) -> Value {
     json!({ "rollingUpdate": { "maxUnavailable": unavailable, "maxSurge": surge } })
 }
 
 /// A patch of the template: a version whose pods become ready, or never do.
-fn version(number: u32, is_good: bool) -> Value {
+pub(crate) fn version(number: u32, is_good: bool) -> Value {
     let image = format!("registry.example/main:{number}");
     let gates = if is_good {
         Value::Null
@@ -48,7 +48,7 @@ async fn versions(env: &TestEnvironment) -> Vec<String> {
 }
 
 /// Waits until all members have the version, and all of `replicas` are updated and available.
-async fn until_rolled_out(env: &TestEnvironment, version: &str, replicas: u64) {
+pub(crate) async fn until_rolled_out(env: &TestEnvironment, version: &str, replicas: u64) {
     env.wait_until("the version is rolled out", 180, async |env| {
         let set = env.frs("web").await;
         let (status, generation) = (&set["status"], &set["metadata"]["generation"]);
@@ -92,7 +92,7 @@ async fn assert_names_failing_pod(env: &TestEnvironment) {
 }
 
 /// Starts the set and watches it from the moment at which all of its replicas are available.
-async fn started(env: &TestEnvironment, set: &Value) -> ReadyWatcher {
+pub(crate) async fn started(env: &TestEnvironment, set: &Value) -> ReadyWatcher {
     env.run(set).await;
     env.wait_until("the set is settled", 30, async |env| {
         env.condition("web", "Ready").await.as_deref() == Some("True")
@@ -132,47 +132,6 @@ pub(crate) async fn l6_l14_a_template_is_rolled_out_within_one_budget(env: &mut 
         2,
         "{revisions}"
     );
-}
-
-/// The strategy would let 4 pods be unavailable. Evictions and the rollout have one budget together.
-pub(crate) async fn a1_the_rollout_of_a_deployment_keeps_to_an_availability_set(
-    env: &mut TestEnvironment,
-) {
-    let set = web(json!({ "strategy": strategy(4, 0) }));
-    let labels = set["spec"]["selector"]["matchLabels"].clone();
-    let pods = started(env, &set).await;
-    let namespace = env.namespace();
-    let path = format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/availabilitysets");
-    let object = json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "AvailabilitySet",
-        "metadata": { "name": "spread" },
-        "spec": { "selector": { "matchLabels": labels }, "budget": 1 },
-    });
-    env.on_host("POST", &path, &object).await.unwrap();
-    let path = format!("{path}/spread");
-    env.wait_until("the rollouts are limited", 60, async |env| {
-        let set = env.on_host("GET", &path, &Value::Null).await.unwrap();
-        set["status"]["rollouts"][0]["maxUnavailable"] == 0
-    })
-    .await;
-    env.patch("web", &version(2, true)).await;
-    env.wait_until("it is lent a pod", 60, async |env| {
-        let set = env.on_host("GET", &path, &Value::Null).await.unwrap();
-        set["status"]["rollouts"][0]["maxUnavailable"] == 1
-    })
-    .await;
-    until_rolled_out(env, "2", 9).await;
-    pods.assert_never_below(8);
-    env.on_host("DELETE", &path, &json!({})).await.unwrap();
-    env.wait_until("nothing limits it", 60, async |env| {
-        let set = env.frs("web").await;
-        set["metadata"]["annotations"]["availability.fedrs.dev/spread"].is_null()
-    })
-    .await;
-    pods.reset();
-    env.patch("web", &version(3, true)).await;
-    until_rolled_out(env, "3", 9).await;
-    pods.assert_never_below(5);
 }
 
 pub(crate) async fn l10_an_edit_and_an_undo_in_the_middle_replace_what_is_rolled_out(
