@@ -219,6 +219,7 @@ mod tests {
         PodExplanation {
             namespace: "shop".to_owned(),
             pod: "web-0a1b2".to_owned(),
+            exists: true,
             kind: PodSetKind::LocalReplicaSet,
             replica_set: "web".to_owned(),
             policy: Some("stateful".to_owned()),
@@ -287,6 +288,8 @@ mod tests {
             state.marks = vec![mark.to_owned()];
             summaries.push(explanation.summary());
         }
+        explanation.exists = false;
+        summaries.push(explanation.summary());
         insta::assert_snapshot!(summaries.join("\n"));
     }
 

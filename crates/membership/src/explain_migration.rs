@@ -52,6 +52,8 @@ pub struct PodExplanation {
     pub namespace: String,
     /// The pod.
     pub pod: String,
+    /// Whether it exists; else its MigrationRequests say what became of it.
+    pub exists: bool,
     /// The kind of its set.
     pub kind: PodSetKind,
     /// The name of its set.
@@ -175,7 +177,9 @@ impl PodExplanation {
                 .any(|mark| mark.contains(what) && !opts_out(mark))
         };
         let is_lost = has(OUT_OF_SERVICE) || has(GONE);
-        let text = if has(DELETED) {
+        let text = if !self.exists {
+            "does not exist any more"
+        } else if has(DELETED) {
             "is being deleted"
         } else {
             match self.kind {
@@ -240,6 +244,7 @@ pub async fn pod(
     Ok(PodExplanation {
         namespace: namespace.to_owned(),
         pod: name.to_owned(),
+        exists: pod.is_some(),
         kind,
         replica_set: set,
         policy,
