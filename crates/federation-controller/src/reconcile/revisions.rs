@@ -33,12 +33,17 @@ impl Reconciler {
         let change_cause = entry.annotation(annotations::CHANGE_CAUSE);
         let kept = (name.clone(), change_cause.map(str::to_owned));
         let now = Instant::now();
-        let (is_due, status) = (self.cache).of_object(key, entry, |cached| {
+        let (is_kept, held, status) = (self.cache).of_object(key, entry, |cached| {
             let is_kept = cached.kept_revision.as_ref() == Some(&kept);
-            let is_held = cached.next_revision.is_some_and(|next| now < next);
-            (!is_kept && !is_held, Arc::clone(&cached.status))
+            let held = cached.next_revision.filter(|next| now < *next);
+            (is_kept, held, Arc::clone(&cached.status))
         });
-        if !is_due {
+        if is_kept {
+            return;
+        }
+        if let Some(next) = held {
+            // This check may be in place of the one at that time.
+            self.queue.add_check(key.clone(), next - now);
             return;
         }
         let wanted = Wanted {
