@@ -90,8 +90,10 @@ pub(crate) fn writes(budget: u64, parts: &[Part]) -> Vec<Option<u64>> {
             let is_new = limit.max_unavailable != Some(target) || !limit.is_last;
             return is_new.then_some(target);
         }
-        // Beyond the budget, a loan in place of a pod that has failed would stay when that pod is back: all loans together are within it.
-        let most = room.map_or(part.exposure + unlent, |room| {
+        // Beyond the budget, a loan in place of a pod that has failed would stay when that pod is back. What replaces such pods is within the
+        // budget, with all other loans.
+        let repaired = part.repairs.min(part.exposure + unlent);
+        let most = room.map_or(part.exposure.max(repaired), |room| {
             part.worst().saturating_add(room)
         });
         let raised = target.min(most).max(written);
@@ -260,6 +262,7 @@ mod tests {
     #[case::once_nothing_else_is_lent(2, vec![part(3, 0, 1), repairs(3, part(3, 3, 0))], vec![Some(0), Some(1)])]
     #[case::nor_may_be(2, vec![lowered(3, 0, 2), repairs(3, part(3, 3, 0))], vec![None, None])]
     #[case::by_two_rollouts(2, vec![repairs(1, part(3, 1, 0)), repairs(3, part(3, 3, 0))], vec![Some(1), Some(1)])]
+    #[case::others_get_nothing_beside(3, vec![lowered(4, 0, 2), part(4, 2, 0), wants(1, part(4, 0, 0))], vec![None, None, None])]
     #[case::nothing_may_be_lost(0, vec![part(2, 0, 1), part(1, 0, 0)], vec![Some(0), None])]
     fn a1_loans(#[case] budget: u64, #[case] parts: Vec<Part>, #[case] expected: Vec<Option<u64>>) {
         assert_eq!(writes(budget, &parts), expected);
