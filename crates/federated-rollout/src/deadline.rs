@@ -3,7 +3,7 @@
 //! Progress is what a member shows beyond what it has shown under its loan, so that pods that come and go are none. Time counts
 //! while a loan for the target is out in a member whose view is current, and the rollout is not paused.
 //!
-//! As with a Deployment, a rollout that has failed goes on once a pod becomes available after all: its nodes may have been away.
+//! As with a Deployment, a rollout that has failed continues when a pod of it becomes available later: its nodes may have been away.
 
 use jiff::Timestamp;
 

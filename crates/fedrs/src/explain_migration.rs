@@ -173,10 +173,8 @@ fn add_table(text: &mut String, header: &[&str], rows: Vec<Vec<String>>) {
 
 #[cfg(test)]
 mod tests {
-    use membership::{
-        eviction::PodSetKind,
-        explain_migration::{NodeState, SetCondition},
-    };
+    use fedrs_api::LocalKind;
+    use membership::explain_migration::{NodeState, SetCondition};
 
     use super::*;
 
@@ -220,7 +218,7 @@ mod tests {
             namespace: "shop".to_owned(),
             pod: "web-0a1b2".to_owned(),
             exists: true,
-            kind: PodSetKind::LocalReplicaSet,
+            kind: LocalKind::LocalReplicaSet,
             replica_set: "web".to_owned(),
             policy: Some("stateful".to_owned()),
             node: Some(node_state()),
@@ -249,7 +247,7 @@ mod tests {
                 .map(|(number, request)| PodOnNode {
                     namespace: "shop".to_owned(),
                     pod: format!("web-{number}"),
-                    kind: [PodSetKind::LocalReplicaSet, PodSetKind::ReplicaSet][number],
+                    kind: [LocalKind::LocalReplicaSet, LocalKind::ReplicaSet][number],
                     replica_set: "web".to_owned(),
                     request,
                 })
@@ -277,7 +275,7 @@ mod tests {
             state.marks = vec![mark.to_owned()];
             summaries.push(explanation.summary());
         }
-        explanation.kind = PodSetKind::ReplicaSet;
+        explanation.kind = LocalKind::ReplicaSet;
         for mark in [
             "cordoned",
             "not ready since 2027-01-15T07:58:00Z",

@@ -1,17 +1,11 @@
 //! Asks the controller of LocalReplicaSets to evict pods (L18): by an annotation on a pod, or a label on a node.
 
-use std::fmt;
-
-use fedrs_api::{LocalReplicaSet, MigrationPhase, annotations::EVICT};
+use fedrs_api::{LocalKind, MigrationPhase, annotations::EVICT};
 use k8s_openapi::{
-    Resource as _,
-    api::{
-        apps::v1::ReplicaSet,
-        core::v1::{Node, Pod},
-    },
+    api::core::v1::{Node, Pod},
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
 };
-use kube::Resource;
-use serde::Serialize;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -81,7 +75,8 @@ pub async fn request_of_pod(
     let pod = cluster.get(&object).await?;
     let named = format!("pod {namespace}/{name}");
     let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
-    if PodSetKind::of(&pod) != Some(PodSetKind::LocalReplicaSet) {
+    let owners = Vec::deserialize(&pod["metadata"]["ownerReferences"]).unwrap_or_default();
+    if !matches!(set_of(&owners), Some((LocalKind::LocalReplicaSet, _))) {
         return Err(EvictionError::ForeignPod(named));
     }
     let asked = match request {
@@ -117,44 +112,11 @@ pub async fn request_of_node(
     Ok(node["spec"]["unschedulable"] == true)
 }
 
-/// The kinds of sets whose pods are migrated by MigrationRequests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum PodSetKind {
-    /// A LocalReplicaSet.
-    LocalReplicaSet,
-    /// A native ReplicaSet, with or without a Deployment.
-    ReplicaSet,
-}
-
-impl PodSetKind {
-    /// That of the set that controls the pod; `None` if none of them does.
-    pub(crate) fn of(pod: &Value) -> Option<Self> {
-        let (version, kind) = controller(pod)?;
-        let is_local =
-            version == LocalReplicaSet::api_version(&()) && kind == LocalReplicaSet::kind(&());
-        let is_native = (version, kind) == (ReplicaSet::API_VERSION, ReplicaSet::KIND);
-        (is_local.then_some(Self::LocalReplicaSet)).or(is_native.then_some(Self::ReplicaSet))
-    }
-
-    /// As in `kind` of an object.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LocalReplicaSet => "LocalReplicaSet",
-            Self::ReplicaSet => "ReplicaSet",
-        }
-    }
-}
-
-impl fmt::Display for PodSetKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The version and kind of what controls the pod.
-fn controller(pod: &Value) -> Option<(&str, &str)> {
-    let owners = pod["metadata"]["ownerReferences"].as_array()?;
-    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
-    owner["apiVersion"].as_str().zip(owner["kind"].as_str())
+/// The kind and the name of the set that controls a pod with these owners, if its pods are migrated by MigrationRequests.
+pub(crate) fn set_of(owners: &[OwnerReference]) -> Option<(LocalKind, &str)> {
+    let owner = owners.iter().find(|owner| owner.controller == Some(true))?;
+    let mut kinds = [LocalKind::LocalReplicaSet, LocalKind::ReplicaSet].into_iter();
+    let kind = kinds
+        .find(|kind| owner.api_version == kind.api_version() && owner.kind == kind.as_str())?;
+    Some((kind, &owner.name))
 }

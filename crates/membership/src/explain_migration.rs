@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use fedrs_api::{
-    LocalConditionType, LocalReplicaSet, MaintenanceMark, MigrationPhase, MigrationPolicy,
-    MigrationRequest, MigrationRequestStatus, ValidMigrationPolicy,
+    LocalConditionType, LocalKind, LocalReplicaSet, MaintenanceMark, MigrationPhase,
+    MigrationPolicy, MigrationRequest, MigrationRequestStatus, ValidMigrationPolicy,
     annotations::{EVICT, MAINTENANCE},
 };
 use k8s_openapi::{
@@ -16,12 +16,11 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
 };
 use kube::{Api, ResourceExt, api::ListParams};
-use serde::Serialize;
-use serde_json::json;
+use serde::{Serialize, Serializer};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    eviction::{EvictionError, PodSetKind},
+    eviction::{self, EvictionError},
     migration,
 };
 
@@ -55,7 +54,8 @@ pub struct PodExplanation {
     /// Whether it exists; else its MigrationRequests say what became of it.
     pub exists: bool,
     /// The kind of its set.
-    pub kind: PodSetKind,
+    #[serde(serialize_with = "as_kind")]
+    pub kind: LocalKind,
     /// The name of its set.
     pub replica_set: String,
     /// The policy of that, if it has one in the cluster. The controller's configuration may name another one.
@@ -129,7 +129,8 @@ pub struct PodOnNode {
     /// The pod.
     pub pod: String,
     /// The kind of its set.
-    pub kind: PodSetKind,
+    #[serde(serialize_with = "as_kind")]
+    pub kind: LocalKind,
     /// The name of its set.
     pub replica_set: String,
     /// Its MigrationRequest that has not ended, or else the last one that was cancelled.
@@ -183,18 +184,18 @@ impl PodExplanation {
             "is being deleted"
         } else {
             match self.kind {
-                PodSetKind::LocalReplicaSet if has(EVICT) || is_lost => match self.policy {
+                LocalKind::LocalReplicaSet if has(EVICT) || is_lost => match self.policy {
                     Some(_) => NOT_REQUESTED,
                     None => {
                         "is evicted within the budget of its set, under another name: the set has no MigrationPolicy"
                     }
                 },
-                PodSetKind::LocalReplicaSet if has(NOT_READY) => {
+                LocalKind::LocalReplicaSet if has(NOT_READY) => {
                     "stays until its node has not been ready for nodeTimeoutSeconds of its set"
                 }
-                PodSetKind::ReplicaSet if is_lost => "is deleted by Kubernetes: its node is gone",
-                PodSetKind::ReplicaSet if has(EVICT) => NOT_REQUESTED,
-                PodSetKind::ReplicaSet if has(NOT_READY) => {
+                LocalKind::ReplicaSet if is_lost => "is deleted by Kubernetes: its node is gone",
+                LocalKind::ReplicaSet if has(EVICT) => NOT_REQUESTED,
+                LocalKind::ReplicaSet if has(NOT_READY) => {
                     "stays until Kubernetes deletes it: its node is not ready"
                 }
                 _ => "stays: nobody asks it to leave its node",
@@ -237,8 +238,11 @@ pub async fn pod(
         None => None,
     };
     let (policy, conditions) = match kind {
-        PodSetKind::LocalReplicaSet => of_local_set(cluster, namespace, &set).await?,
-        PodSetKind::ReplicaSet => (of_native_set(cluster, namespace, &set).await?, Vec::new()),
+        LocalKind::LocalReplicaSet => of_local_set(cluster, namespace, &set).await?,
+        // Pods of Deployments belong to ReplicaSets.
+        LocalKind::ReplicaSet | LocalKind::Deployment => {
+            (of_native_set(cluster, namespace, &set).await?, Vec::new())
+        }
     };
     let marks = pod.as_ref().map(|pod| marks_of_pod(kind, pod));
     Ok(PodExplanation {
@@ -293,6 +297,14 @@ pub async fn node(cluster: &ClusterClient, name: &str) -> Result<NodeExplanation
     let mut pods: Vec<_> = pods.collect();
     pods.sort_by(|a, b| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
     Ok(NodeExplanation { node, pods })
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn as_kind<S: Serializer>(kind: &LocalKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.as_str())
 }
 
 impl RequestState {
@@ -361,10 +373,10 @@ fn marks_of_node(node: &Node) -> Vec<String> {
     marks
 }
 
-fn marks_of_pod(kind: PodSetKind, pod: &Pod) -> Vec<String> {
+fn marks_of_pod(kind: LocalKind, pod: &Pod) -> Vec<String> {
     let mut marks = Vec::new();
     // The annotation counts before the label, and neither counts on pods of ReplicaSets.
-    let asks = (kind == PodSetKind::LocalReplicaSet)
+    let asks = (kind == LocalKind::LocalReplicaSet)
         .then(|| (pod.annotations().get(EVICT), pod.labels().get(EVICT)));
     match asks.unwrap_or_default() {
         (Some(value), _) if value == "false" => marks.push(format!("annotation {EVICT}=false")),
@@ -379,18 +391,16 @@ fn marks_of_pod(kind: PodSetKind, pod: &Pod) -> Vec<String> {
 }
 
 /// The kind and name of the set of a pod, if pods of that are migrated.
-fn set_of(pod: &Pod) -> Option<(PodSetKind, String)> {
-    let kind = PodSetKind::of(&json!(pod))?;
-    let mut owners = pod.owner_references().iter();
-    let owner = owners.find(|owner| owner.controller == Some(true))?;
-    Some((kind, owner.name.clone()))
+fn set_of(pod: &Pod) -> Option<(LocalKind, String)> {
+    let (kind, name) = eviction::set_of(pod.owner_references())?;
+    Some((kind, name.to_owned()))
 }
 
 /// The kind and name of the set of the pod of a request, once the controller knows it.
-fn set_of_request(status: &MigrationRequestStatus) -> Option<(PodSetKind, String)> {
+fn set_of_request(status: &MigrationRequestStatus) -> Option<(LocalKind, String)> {
     let kind = match status.native {
-        Some(_) => PodSetKind::ReplicaSet,
-        None => PodSetKind::LocalReplicaSet,
+        Some(_) => LocalKind::ReplicaSet,
+        None => LocalKind::LocalReplicaSet,
     };
     let name = status.replica_set.clone();
     (!name.is_empty()).then_some((kind, name))

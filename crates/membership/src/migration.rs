@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    eviction::{EvictionError, PodSetKind},
+    eviction::{EvictionError, set_of},
     object::{ObjectRef, Write, WriteMode},
 };
 
@@ -50,7 +50,7 @@ pub async fn request_pod(
     let pod = cluster.call("read the pod", pods.get_opt(name)).await?;
     let named = format!("pod {namespace}/{name}");
     let pod = pod.ok_or_else(|| EvictionError::NotFound(named.clone()))?;
-    if PodSetKind::of(&json!(pod)).is_none() {
+    if set_of(pod.owner_references()).is_none() {
         return Err(EvictionError::NotMigrated(named));
     }
     let known = listed(cluster, Some(namespace)).await?;
@@ -72,11 +72,8 @@ pub async fn request_node(
     let pods = cluster.call("list pods", pods.list(&on_node)).await?;
     let known = listed(cluster, None).await?;
     let mut requested = Vec::new();
-    for pod in pods
-        .items
-        .iter()
-        .filter(|pod| PodSetKind::of(&json!(pod)).is_some())
-    {
+    let migrated = |pod: &&Pod| set_of(pod.owner_references()).is_some();
+    for pod in pods.items.iter().filter(migrated) {
         requested.push(request(cluster, pod, &known, options).await?);
     }
     Ok((requested, spec.unschedulable == Some(true)))

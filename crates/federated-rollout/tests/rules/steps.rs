@@ -321,7 +321,7 @@ fn l8_a_pause_stops_members_that_roll() {
 }
 
 #[test]
-fn without_progress_a_rollout_fails_until_the_target_changes() {
+fn without_progress_a_rollout_fails_and_is_undone_if_asked_for() {
     let members = [
         member("eu", rolling(5, 2, lends(2, 0))),
         member("us", old(5)),

@@ -132,13 +132,6 @@ async fn the_expected_pods_are_those_that_their_controllers_should_have() {
         let now = DeleteOptions::default();
         cluster.api.delete(kind, "default", &pods[0], &now).unwrap();
         cluster.pass(60).await;
-        if expected == 3 {
-            // One of the two is not ready.
-            cluster.edit(kind, &pods[1], |pod| {
-                pod["metadata"]["annotations"] = json!({ "sim-cluster.dev/fail": "crash" });
-            });
-        }
-        cluster.pass(5).await;
         let status = status(&cluster);
         let counts = (&status["expectedPods"], &status["disruptionsAllowed"]);
         assert_eq!(
